@@ -1,0 +1,29 @@
+"""Window joins of data streams: exact, fast, with less state.
+
+>>> import windrow as wr
+>>> import pyarrow as pa, datetime as dt
+>>> at = lambda minute: dt.datetime(2026, 1, 1, 12, minute)
+>>> shown = pa.table({"ad": [1, 2], "at": [at(0), at(1)]})
+>>> clicks = pa.table({"ad": [1, 1], "at": [at(3), at(9)]})
+>>> imp = wr.stream(shown, name="imp", key="ad", time="at", window="5 minutes")
+>>> clk = wr.stream(clicks, name="clk", key="ad", time="at", window="0 seconds")
+>>> wr.join(imp, clk, how="left").num_rows
+2
+"""
+
+from windrow.api import join, metrics, plan, rows, stream
+from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
+
+__all__ = [
+    "CountWindow",
+    "JoinPlan",
+    "Metrics",
+    "Stream",
+    "TimeWindow",
+    "WindrowError",
+    "join",
+    "metrics",
+    "plan",
+    "rows",
+    "stream",
+]

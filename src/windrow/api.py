@@ -1,0 +1,171 @@
+"""The public functions: build a checked plan, pick the engine by the data's type, run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from windrow import checks, duration, expressions
+from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, Window, WindrowError
+
+Duration = str | timedelta
+
+
+def rows(n: int, per: str = "key") -> CountWindow:
+    """A window of the last `n` rows, of each key or of the whole stream.
+
+    >>> rows(3)
+    CountWindow(n=3, per='key')
+    """
+    checks.choice(per, ("key", "stream"), "per")
+    return CountWindow(checks.count(n, "n"), "key" if per == "key" else "stream")
+
+
+def stream(
+    data: Any,
+    *,
+    name: str,
+    key: str | Sequence[str] | None,
+    time: str,
+    window: Duration | CountWindow | None = None,
+    lateness: Duration = "0 seconds",
+    idle: Duration | None = None,
+    ends: str | None = None,
+    ends_to: str | None = None,
+    unique: bool = False,
+    beats: str | None = None,
+) -> Stream:
+    """An input of a join.
+
+    Parameters
+    ----------
+    data: a `pyarrow.Table`, in arrival order.
+    name: the stream's name in the result and in conditions.
+    key: the key column or columns (dotted names reach into structs); None joins on the
+        condition alone.
+    time: the event-time column, a timestamp.
+    window: how long a tuple stays joinable: "10 minutes", a `timedelta`, or `rows(n)`.
+    lateness: how far behind the largest time seen a row may come and still count.
+    idle: after how much silence the stream no longer holds others back. Tables have no clock,
+        so they are never idle.
+    beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
+
+    `ends`, `ends_to` and `unique` (punctuations) are refused in this version.
+
+    >>> import pyarrow as pa, datetime as dt
+    >>> t = pa.table({"id": [1], "at": [dt.datetime(2026, 1, 1)]})
+    >>> stream(t, name="clicks", key="id", time="at", window="5 minutes").window
+    TimeWindow(micros=300000000)
+    """
+    name = checks.stream_name(name)
+    checks.not_yet({"ends": (ends, None), "ends_to": (ends_to, None), "unique": (unique, False)})
+    schema = checks.table(data, name).schema
+    if beats is not None:
+        expressions.predicate(beats, name, schema)
+    return Stream(
+        data=data,
+        schema=schema,
+        name=name,
+        key=checks.key_columns(schema, key, name),
+        time=checks.time_column(schema, time, name),
+        window=_window(window, name),
+        lateness=duration.parse(lateness, f"stream {name!r}: lateness"),
+        idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
+        beats=beats,
+    )
+
+
+def _window(window: Duration | CountWindow | None, name: str) -> Window | None:
+    if window is None or isinstance(window, CountWindow):
+        return window
+    return TimeWindow(duration.parse(window, f"stream {name!r}: window"))
+
+
+def plan(
+    *streams: Stream,
+    how: str = "inner",
+    condition: str | None = None,
+    between: tuple[Duration, Duration] | None = None,
+    closed: bool = True,
+    order: str = "none",
+    late: str = "drop",
+    bad: str = "drop",
+    violations: str = "drop",
+    punctuate: bool = False,
+    finals: dict[str, str] | None = None,
+    algorithm: str = "auto",
+    invalidation: str = "time-list",
+    memory: str = "window",
+    alpha: float = 0.3,
+    buckets: int | None = None,
+    batch_rows: int | None = None,
+) -> JoinPlan:
+    """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
+    checks.not_yet(
+        {
+            "order": (order, "none"),
+            "violations": (violations, "drop"),
+            "punctuate": (punctuate, False),
+            "finals": (finals, None),
+            "memory": (memory, "window"),
+            "alpha": (alpha, 0.3),
+        }
+    )
+    chosen = checks.streams(streams)
+    checks.bounded(chosen, between)
+    if condition is not None:
+        expressions.condition(condition, {stream.name: stream.schema for stream in chosen})
+    return JoinPlan(
+        streams=chosen,
+        how=checks.how(how),
+        condition=condition,
+        between=_between(between),
+        closed=checks.choice(closed, (True, False), "closed"),
+        late="keep" if checks.choice(late, ("drop", "keep"), "late") == "keep" else "drop",
+        bad="fail" if checks.choice(bad, ("drop", "fail"), "bad") == "fail" else "drop",
+        algorithm=checks.algorithm(algorithm),
+        invalidation=checks.invalidation(invalidation),
+        buckets=checks.count_or_none(buckets, "buckets"),
+        batch_rows=checks.count_or_none(batch_rows, "batch_rows"),
+    )
+
+
+def _between(between: tuple[Duration, Duration] | None) -> tuple[int, int] | None:
+    if between is None:
+        return None
+    if not isinstance(between, tuple | list) or len(between) != 2:
+        raise WindrowError(f"between is {between!r}, expected a pair (lo, hi) of durations")
+    lo = duration.parse(between[0], "between's lower bound", signed=True)
+    hi = duration.parse(between[1], "between's upper bound", signed=True)
+    if lo > hi:
+        raise WindrowError(
+            f"between is {between!r}, but its lower bound is above its upper bound; swap them"
+        )
+    return lo, hi
+
+
+def join(*streams: Stream, **choices: Any) -> pa.Table:
+    """temp"""
+    from windrow.local.engine import LocalJoin
+    from windrow.local.payload import Payload
+    from windrow.state.join_state import JoinState
+
+    asked = plan(*streams, **choices)
+    payloads = [Payload(s) for s in asked.streams]
+    if asked.algorithm == "nested-loops" or asked.streams[0].key is None:
+        state = JoinState("buckets", 1)
+    elif asked.invalidation == "time-list":
+        state = JoinState("time-list", asked.buckets or 1)
+    else:
+        state = JoinState("buckets", asked.buckets or 100)
+    return LocalJoin(asked, state, payloads).run()
+
+
+def metrics(result: pa.Table) -> Metrics:
+    import json
+    from windrow.local.engine import METADATA_KEY
+
+    return Metrics(**json.loads(result.schema.metadata[METADATA_KEY]))

@@ -1,0 +1,260 @@
+"""What is refused when a plan is built. Every message names the stream, the column and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar, get_args
+
+import pyarrow as pa
+
+from windrow import expressions
+from windrow.model import (
+    RESERVED_NAMES,
+    Algorithm,
+    CountWindow,
+    How,
+    Invalidation,
+    Stream,
+    WindrowError,
+)
+
+#: PySpark's spellings of the join kinds.
+HOWS: dict[str, How] = {
+    "inner": "inner",
+    "left": "left", "leftouter": "left",
+    "right": "right", "rightouter": "right",
+    "full": "full", "outer": "full", "fullouter": "full",
+    "semi": "semi", "leftsemi": "semi",
+    "anti": "anti", "leftanti": "anti",
+}  # fmt: skip
+
+#: Arguments that the signatures have, but that this version only takes at their defaults.
+LATER = {
+    "ends": "punctuations",
+    "ends_to": "punctuations",
+    "unique": "punctuations",
+    "violations": "punctuations",
+    "punctuate": "punctuations",
+    "finals": "per-key results",
+    "order": "ordered output",
+    "memory": "data-driven memory",
+    "alpha": "ordered output",
+}
+
+T = TypeVar("T")
+
+
+# -- one stream ------------------------------------------------------------------------------
+
+
+def stream_name(name: object) -> str:
+    """A name that works as a column and in SQL."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise WindrowError(
+            f"stream name {name!r}: use letters, digits and underscores, not starting with a digit"
+        )
+    if name.lower() in RESERVED_NAMES:
+        raise WindrowError(
+            f"stream name {name!r} is reserved for a column of the result; choose another name"
+        )
+    return name
+
+
+def table(data: object, name: str) -> pa.Table:
+    """The one kind of input there is so far."""
+    if isinstance(data, pa.Table):
+        return data
+    hint = {
+        "pandas": "pyarrow.Table.from_pandas(df)",
+        "polars": "df.to_arrow()",
+        "pyarrow": "pyarrow.Table.from_batches([batch])",
+    }.get(type(data).__module__.split(".")[0], "pyarrow.table(...)")
+    raise WindrowError(
+        f"stream {name!r}: data is a {type(data).__module__}.{type(data).__qualname__}, expected a "
+        f"pyarrow.Table; convert it with {hint}"
+    )
+
+
+def column(schema: pa.Schema, path: object, name: str, role: str) -> pa.DataType:
+    """The type of a column that must be there."""
+    kind = expressions.resolve(schema, path) if isinstance(path, str) else None
+    if kind is None:
+        raise WindrowError(
+            f"stream {name!r}: {role} column {path!r} does not exist; the columns are "
+            f"{', '.join(schema.names) or '(none)'}"
+        )
+    return kind
+
+
+def time_column(schema: pa.Schema, path: object, name: str) -> str:
+    """A timestamp."""
+    kind = column(schema, path, name, "time")
+    if not pa.types.is_timestamp(kind):
+        raise WindrowError(
+            f"stream {name!r}: time column {path!r} is {kind}, expected a timestamp; cast it, for "
+            "example with pyarrow.compute.cast(column, pa.timestamp('us'))"
+        )
+    return str(path)
+
+
+def key_columns(schema: pa.Schema, key: object, name: str) -> tuple[str, ...] | None:
+    """One or more columns of types that can be compared, or None."""
+    if key is None:
+        return None
+    paths = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Iterable) else ()
+    if not paths:
+        raise WindrowError(
+            f"stream {name!r}: key is {key!r}, expected a column name, a list of column names, or "
+            "None for a join on its condition alone"
+        )
+    for path in paths:
+        kind = column(schema, path, name, "key")
+        if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind):
+            raise WindrowError(
+                f"stream {name!r}: key column {path!r} is {kind}, which cannot be a key; use its "
+                "fields (dotted names work) or cast it"
+            )
+    return tuple(str(path) for path in paths)
+
+
+# -- a join ----------------------------------------------------------------------------------
+
+
+def how(value: object) -> How:
+    """One of the six kinds, in PySpark's spellings too."""
+    kind = HOWS.get(value.lower().replace("_", "")) if isinstance(value, str) else None
+    if kind is None:
+        raise WindrowError(
+            f"how is {value!r}, expected one of {', '.join(dict.fromkeys(HOWS.values()))}"
+        )
+    return kind
+
+
+def choice(value: T, allowed: Sequence[T], what: str) -> T:
+    """One of a few values."""
+    if value not in allowed:
+        raise WindrowError(f"{what} is {value!r}, expected one of {', '.join(map(repr, allowed))}")
+    return value
+
+
+def algorithm(value: Any) -> Algorithm:
+    """An access path."""
+    chosen: Algorithm = choice(value, get_args(Algorithm), "algorithm")
+    return chosen
+
+
+def invalidation(value: Any) -> Invalidation:
+    """An invalidation strategy."""
+    chosen: Invalidation = choice(value, get_args(Invalidation), "invalidation")
+    return chosen
+
+
+def count(value: object, what: str) -> int:
+    """A whole number above zero."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise WindrowError(f"{what} is {value!r}, expected a whole number of at least 1")
+    return value
+
+
+def count_or_none(value: object, what: str) -> int | None:
+    """A whole number above zero, or None to leave the choice."""
+    return None if value is None else count(value, what)
+
+
+def not_yet(arguments: dict[str, tuple[object, object]]) -> None:
+    """Refuse what later versions will take: argument -> (given, default)."""
+    for name, (given, default) in arguments.items():
+        if given != default:
+            raise WindrowError(
+                f"{name}={given!r}: {LATER[name]} are not supported in this version; leave {name} "
+                f"at {default!r}"
+            )
+
+
+def streams(given: Sequence[object]) -> tuple[Stream, ...]:
+    """Two streams that can meet."""
+    for stream in given:
+        if not isinstance(stream, Stream):
+            raise WindrowError(
+                f"join takes streams, but got a {type(stream).__name__}; wrap the data with "
+                "windrow.stream(data, name=..., key=..., time=...)"
+            )
+    chosen = tuple(stream for stream in given if isinstance(stream, Stream))
+    if len(chosen) != 2:
+        raise WindrowError(f"this version joins two streams, but got {len(chosen)}")
+    one, two = chosen
+    if one.name.lower() == two.name.lower():
+        raise WindrowError(
+            f"two streams are called {two.name!r} (case does not count); give each its own name"
+        )
+    _same_keys(one, two)
+    _same_clock(one, two)
+    return chosen
+
+
+def _same_keys(one: Stream, two: Stream) -> None:
+    if (one.key is None) != (two.key is None):
+        keyed, other = (one, two) if one.key is not None else (two, one)
+        raise WindrowError(
+            f"stream {keyed.name!r} has a key but stream {other.name!r} has none; give both a key, "
+            "or neither"
+        )
+    if one.key is None or two.key is None:
+        return
+    if len(one.key) != len(two.key):
+        raise WindrowError(
+            f"stream {one.name!r} has {len(one.key)} key columns but stream {two.name!r} has "
+            f"{len(two.key)}; they must pair up"
+        )
+    for mine, its in zip(one.key, two.key, strict=True):
+        kinds = [expressions.resolve(s.schema, path) for s, path in ((one, mine), (two, its))]
+        if plain_type(kinds[0]) != plain_type(kinds[1]):
+            raise WindrowError(
+                f"key column {mine!r} of stream {one.name!r} is {kinds[0]} but {its!r} of stream "
+                f"{two.name!r} is {kinds[1]}; cast one of them to the other's type"
+            )
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """A type without the encodings that make no difference to equality."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    return kind
+
+
+def _same_clock(one: Stream, two: Stream) -> None:
+    zones = [expressions.resolve(s.schema, s.time).tz for s in (one, two)]
+    if (zones[0] is None) != (zones[1] is None):
+        zoned, other = (one, two) if zones[0] is not None else (two, one)
+        raise WindrowError(
+            f"time column {zoned.time!r} of stream {zoned.name!r} has a time zone but {other.time!r}"
+            f" of stream {other.name!r} has none; cast one of them, so that both mean instants or "
+            "both mean wall-clock times"
+        )
+
+
+def bounded(streams: Sequence[Stream], between: object) -> None:
+    """Exactly one of windows and `between`; and no state that grows for ever."""
+    for stream in streams:
+        if between is not None and stream.window is not None:
+            raise WindrowError(
+                f"between is given, but stream {stream.name!r} has a window too; between replaces "
+                "the windows, so leave window out"
+            )
+        if between is None and stream.window is None:
+            raise WindrowError(
+                f"stream {stream.name!r} has no window, so its state would grow for ever; give it "
+                "window='10 minutes' (or windrow.rows(n)), or the join between=(lo, hi)"
+            )
+        window = stream.window
+        if isinstance(window, CountWindow) and window.per == "key" and stream.key is None:
+            raise WindrowError(
+                f"stream {stream.name!r} counts rows per key but has no key; use "
+                f"windrow.rows({window.n}, per='stream')"
+            )

@@ -1,0 +1,114 @@
+"""The command `windrow`. Each command imports what it needs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from windrow.experiments.store import Result
+
+app = typer.Typer(
+    name="windrow",
+    help="Window joins of data streams, exact and fast.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,
+)
+experiments_app = typer.Typer(
+    help="Run the papers' figures and check what the papers claim.", no_args_is_help=True
+)
+app.add_typer(experiments_app, name="experiments")
+
+
+@app.callback()
+def main() -> None:
+    """Window joins of data streams, exact and fast."""
+
+
+Out = Annotated[
+    Path, typer.Option(metavar="DIR", file_okay=False, help="Where the results are kept.")
+]
+OUT = Path("out/experiments")
+
+
+@experiments_app.command("list")
+def list_experiments() -> None:
+    """List the experiments."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from windrow.experiments import catalogue
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "title", "paper"):
+        table.add_column(heading, no_wrap=heading == "id")
+    for experiment in catalogue().values():
+        table.add_row(experiment.id, Text(experiment.title), Text(experiment.paper))
+    _print(table)
+
+
+@experiments_app.command("run")
+def run_experiments(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Such as 1.4; none means all.")
+    ] = None,
+    out: Out = OUT,
+) -> None:
+    """Run experiments: a JSON file and a plot each, and a table of the claims."""
+    from windrow.experiments import select, store
+    from windrow.progress import progress_bar
+
+    with _refusals():
+        chosen = select(ids or [])
+    results = []
+    for experiment in chosen:
+        with progress_bar(f"{experiment.id} {experiment.title}") as progress:
+            results.append(store.run(experiment, out, progress))
+    _print_claims(results)
+    typer.echo(f"Results are in {out}")
+
+
+@experiments_app.command("report")
+def report_experiments(out: Out = OUT) -> None:
+    """Write one HTML page of all results, and print its path."""
+    from windrow.experiments import report
+
+    with _refusals():
+        typer.echo(report.write(out))
+
+
+def _print_claims(results: list[Result]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "id", "claim", "measured"):
+        table.add_column(heading, no_wrap=heading in ("", "id"))
+    for result in results:
+        for claim in result.claims:
+            mark = Text("✓", "green") if claim.held else Text("✗", "bold red")
+            table.add_row(mark, result.id, Text(claim.text), Text(claim.measured))
+    _print(table)
+
+
+def _print(table: object) -> None:
+    from rich.console import Console
+
+    Console().print(table)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """A request that cannot be carried out ends with its message and exit code 2."""
+    from windrow.model import WindrowError
+
+    try:
+        yield
+    except WindrowError as error:
+        typer.echo(f"windrow: {error}", err=True)
+        raise typer.Exit(2) from error

@@ -1,0 +1,83 @@
+"""Durations: Spark-style text ("1 hour 30 minutes") or `timedelta`, as whole microseconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+from windrow.model import LARGEST_MICROS, WindrowError
+
+UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_TERM = re.compile(r"([+-]?)\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+_HINT = 'write for example "10 minutes", "1 hour 30 minutes" or timedelta(minutes=10)'
+
+
+def parse(value: object, what: str, *, signed: bool = False) -> int:
+    """A duration in microseconds; `what` names it in errors, `signed` lets it be negative.
+
+    >>> parse("1 minute 30 seconds", "window")
+    90000000
+    >>> parse(timedelta(milliseconds=5), "window")
+    5000
+    """
+    if isinstance(value, timedelta):
+        micros = value // timedelta(microseconds=1)
+    elif isinstance(value, str):
+        micros = _parse_text(value, what)
+    else:
+        raise WindrowError(
+            f"{what} is {value!r} ({type(value).__name__}), which has no unit; {_HINT}"
+        )
+    if micros < 0 and not signed:
+        raise WindrowError(f"{what} is {value!r}, but must not be negative")
+    if abs(micros) > LARGEST_MICROS:
+        raise WindrowError(f"{what} is {value!r}, but must be below 73,000 years")
+    return micros
+
+
+def _parse_text(text: str, what: str) -> int:
+    rest = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE).strip()
+    total = Decimal(0)
+    if not rest:
+        raise WindrowError(f"{what} is {text!r}, which is not a duration; {_HINT}")
+    while rest:
+        term = _TERM.match(rest)
+        if term is None:
+            raise WindrowError(f"{what} is {text!r}, which is not a duration; {_HINT}")
+        sign, number, unit = term.groups()
+        size = UNITS.get(unit.lower().removesuffix("s"))
+        if size is None:
+            raise WindrowError(
+                f"{what} is {text!r}, but {unit!r} is not a unit of fixed length; use weeks, days, "
+                "hours, minutes, seconds, milliseconds or microseconds"
+            )
+        total += (-1 if sign == "-" else 1) * Decimal(number) * size
+        rest = rest[term.end() :]
+    if total != int(total):
+        raise WindrowError(f"{what} is {text!r}, which is not a whole number of microseconds")
+    return int(total)
+
+
+def show(micros: int) -> str:
+    """A duration as people write it.
+
+    >>> show(5_400_000_000)
+    '1 hour 30 minutes'
+    """
+    if micros == 0:
+        return "0 seconds"
+    left, parts = abs(micros), []
+    for unit, size in sorted(UNITS.items(), key=lambda item: -item[1]):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    return ("-" if micros < 0 else "") + " ".join(parts)

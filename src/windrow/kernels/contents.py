@@ -1,0 +1,86 @@
+"""Looking into lists, and filling them, outside a join: snapshots, restores, counts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import lists as ls
+from windrow.kernels.jit import kernel
+
+
+@kernel
+def copy_live(state: ls.ListArrays, lst: int, out: NDArray[np.int64]) -> None:
+    """Copy a list's live records, oldest first."""
+    low = state.meta[lst, ls.LOW]
+    for k in range(out.shape[0]):
+        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, low + k)
+        source = state.old if ls.in_old(state.pool, i) else state.records
+        for column in range(ls.COLUMNS):
+            out[k, column] = source[i, column]
+
+
+@kernel
+def append_all(state: ls.ListArrays, lst: int, records: NDArray[np.int64], start: int) -> int:
+    """Append records from `start` on; returns how many are in now. Fewer: make room, call again."""
+    for k in range(start, records.shape[0]):
+        if not ls.append(
+            state.records, state.old, state.follow, state.segments, state.heads, state.meta,
+            state.pool, lst, records[k, ls.TS], records[k, ls.KEY], records[k, ls.ROW],
+            records[k, ls.LINK],
+        ):  # fmt: skip
+            return k
+    return records.shape[0]
+
+
+@kernel
+def drop_expired(
+    state: ls.ListArrays, lst: int, reach: int, bound: int, rows: NDArray[np.int64]
+) -> int:
+    """Drop from the old end what `bound` has passed; their row ids go to `rows`."""
+    count = 0
+    while state.meta[lst, ls.LOW] < state.meta[lst, ls.NEXT] and count < rows.shape[0]:
+        low = state.meta[lst, ls.LOW]
+        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, low)
+        source = state.old if ls.in_old(state.pool, i) else state.records
+        if source[i, ls.TS] + reach >= bound:
+            break
+        rows[count] = source[i, ls.ROW]
+        count += 1
+        ls.drop_oldest(state.follow, state.segments, state.meta, state.pool, lst)
+    return count
+
+
+@kernel
+def probe_chain(state: ls.ListArrays, lst: int, key: int, rows: NDArray[np.int64]) -> int:
+    """The live rows of a key in a list with heads, newest first; returns how many."""
+    seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
+    count = 0
+    while seq >= state.meta[lst, ls.LOW]:
+        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
+        source = state.old if ls.in_old(state.pool, i) else state.records
+        if source[i, ls.KEY] == key:
+            rows[count] = source[i, ls.ROW]
+            count += 1
+        seq = source[i, ls.LINK]
+    return count
+
+
+@kernel
+def finish_move(state: ls.ListArrays) -> None:
+    """Move what is left in the old records."""
+    ls.move_old(state.records, state.old, state.pool, state.pool[ls.SPLIT])
+
+
+@kernel
+def move_regions(
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    targets: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+) -> None:
+    """Copy each region of `source` to its new start in `target`."""
+    for region in range(sizes.shape[0]):
+        for i in range(sizes[region]):
+            target[targets[region] + i] = source[starts[region] + i]

@@ -1,0 +1,230 @@
+"""Lists of records in arrival order, on one pool of blocks: the ground of both state structures.
+
+A list is a circular buffer made of blocks. Its live records have the *absolute sequence
+numbers* [LOW, NEXT); a small ring of block numbers (the list's segments) says where they sit:
+
+    blocks of 4, list 0, LOW = 6, NEXT = 13            pool of blocks
+    sequence   4 5 6 7 | 8 9 10 11 | 12                 0: other list   2: seq 4-7
+    segment        1   |     2     |  3                 1: seq 8-11     3: seq 12-
+    block          2   |     1     |  3                 4: free
+
+    drop two: LOW = 8, block 2 is free again            append: NEXT = 14, still block 3
+
+The time list (papers 2 and 3) adds a chain per hash bucket: each record links to the one before
+it with the same bucket, newest first, by sequence number:
+
+    sequence   7     8     9    10    11                LOW = 8, NEXT = 12
+    key        a     b     a     c     a
+    link      -1    -1     7    -1     9                heads: a -> 11, b -> 8, c -> 10
+
+    probe(a) = 11, 9, then 7 < LOW: stop                drop one: LOW = 9, and b's head is dead
+
+So expiry only moves LOW, and what it leaves behind in the chains ends a walk instead of
+misleading it: paper 3's lazy deletion, for free.
+
+Growth never stalls. A full pool gets a successor a quarter larger, and each block handed out
+later moves eight old blocks over, so the copy is done before the successor is full. Block and
+sequence numbers do not change, so neither do links. A list's heads double by copying them
+behind themselves: both halves start on the same old chain, whose records still carry their
+whole key, and the mixture dies out as they expire. Nothing is ever rehashed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels.jit import inlined, kernel
+
+#: A record: event time, key, row id, and the link of its chain (or its rank, in a count window).
+TS, KEY, ROW, LINK = range(4)
+COLUMNS = 4
+#: Links that lead nowhere: the end of a chain, and a record that is in none.
+NO_LINK, UNCHAINED = -1, -2
+
+#: Per list. From DISORDER on, times never decrease; NEWEST is the time appended last.
+#: Its heads and its segments are regions of shared arrays: where they begin, how many (2^k).
+LOW, NEXT, DISORDER, NEWEST, PEAK, HEADS_AT, HEADS, SEGMENTS_AT, SEGMENTS = range(9)
+LIST_COLUMNS = 9
+
+#: Per pool. Free blocks hang on FREE, never-used ones begin at FRESH; while the pool grows,
+#: blocks [MOVED, SPLIT) still sit in the old records. A block has 2^BITS records.
+FREE, FRESH, MOVED, SPLIT, BITS, HEADS_USED, SEGMENTS_USED = range(7)
+POOL_SCALARS = 7
+
+#: Old blocks that each new block moves: growth by a quarter needs at least four.
+MOVES = 8
+
+
+class ListArrays(NamedTuple):
+    """What the kernels see of a set of lists."""
+
+    records: NDArray[np.int64]
+    old: NDArray[np.int64]
+    follow: NDArray[np.int64]
+    segments: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    meta: NDArray[np.int64]
+    pool: NDArray[np.int64]
+
+
+@inlined
+def place(
+    segments: NDArray[np.int64], meta: NDArray[np.int64], bits: int, lst: int, seq: int
+) -> int:
+    """Where in the records a sequence number of a list sits."""
+    segment = (seq >> bits) & (meta[lst, SEGMENTS] - 1)
+    return (segments[meta[lst, SEGMENTS_AT] + segment] << bits) + (seq & ((1 << bits) - 1))
+
+
+@inlined
+def in_old(pool: NDArray[np.int64], at: int) -> bool:
+    """Does this place still sit in the old records?"""
+    block = at >> pool[BITS]
+    return pool[MOVED] <= block < pool[SPLIT]
+
+
+@kernel
+def move_old(
+    records: NDArray[np.int64], old: NDArray[np.int64], pool: NDArray[np.int64], blocks: int
+) -> None:
+    """Move up to that many blocks from the old records to the new ones."""
+    size = 1 << pool[BITS]
+    last = min(pool[MOVED] + blocks, pool[SPLIT])
+    for i in range(pool[MOVED] * size, last * size):
+        for column in range(COLUMNS):
+            records[i, column] = old[i, column]
+    pool[MOVED] = last
+
+
+@inlined
+def drop_oldest(
+    follow: NDArray[np.int64],
+    segments: NDArray[np.int64],
+    meta: NDArray[np.int64],
+    pool: NDArray[np.int64],
+    lst: int,
+) -> None:
+    """Move a list's low mark past its oldest record; a block left empty is free again."""
+    bits = pool[BITS]
+    low = meta[lst, LOW]
+    meta[lst, LOW] = low + 1
+    if (low + 1) & ((1 << bits) - 1) == 0:
+        block = place(segments, meta, bits, lst, low) >> bits
+        follow[block] = pool[FREE]
+        pool[FREE] = block
+
+
+@kernel
+def grow_heads(
+    heads: NDArray[np.int64], meta: NDArray[np.int64], pool: NDArray[np.int64], lst: int
+) -> bool:
+    """Give a list twice the heads, at the end of the shared array; False if it has no room."""
+    size, start, end = meta[lst, HEADS], meta[lst, HEADS_AT], pool[HEADS_USED]
+    if end + 2 * size > heads.shape[0]:
+        return False
+    for i in range(size):
+        heads[end + i] = heads[start + i]
+        heads[end + size + i] = heads[start + i]
+    meta[lst, HEADS_AT] = end
+    meta[lst, HEADS] = 2 * size
+    pool[HEADS_USED] = end + 2 * size
+    return True
+
+
+@kernel
+def grow_segments(
+    segments: NDArray[np.int64], meta: NDArray[np.int64], pool: NDArray[np.int64], lst: int
+) -> bool:
+    """Give a list twice the segments, at the end of the shared array; False if it has no room."""
+    size, start, end = meta[lst, SEGMENTS], meta[lst, SEGMENTS_AT], pool[SEGMENTS_USED]
+    if end + 2 * size > segments.shape[0]:
+        return False
+    first = meta[lst, LOW] >> pool[BITS]
+    for segment in range(first, first + size):
+        segments[end + (segment & (2 * size - 1))] = segments[start + (segment & (size - 1))]
+    meta[lst, SEGMENTS_AT] = end
+    meta[lst, SEGMENTS] = 2 * size
+    pool[SEGMENTS_USED] = end + 2 * size
+    return True
+
+
+@kernel
+def new_block(
+    records: NDArray[np.int64],
+    old: NDArray[np.int64],
+    follow: NDArray[np.int64],
+    segments: NDArray[np.int64],
+    meta: NDArray[np.int64],
+    pool: NDArray[np.int64],
+    lst: int,
+) -> bool:
+    """Put a free block behind a list's last; False if there is none."""
+    bits = pool[BITS]
+    segment = meta[lst, NEXT] >> bits
+    if segment - (meta[lst, LOW] >> bits) >= meta[lst, SEGMENTS] and not grow_segments(
+        segments, meta, pool, lst
+    ):
+        return False
+    block = pool[FREE]
+    if block >= 0:
+        pool[FREE] = follow[block]
+    else:
+        block = pool[FRESH]
+        if block == follow.shape[0]:
+            return False
+        pool[FRESH] = block + 1
+    if pool[MOVED] < pool[SPLIT]:
+        move_old(records, old, pool, MOVES)
+    segments[meta[lst, SEGMENTS_AT] + (segment & (meta[lst, SEGMENTS] - 1))] = block
+    return True
+
+
+@inlined
+def append(
+    records: NDArray[np.int64],
+    old: NDArray[np.int64],
+    follow: NDArray[np.int64],
+    segments: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    meta: NDArray[np.int64],
+    pool: NDArray[np.int64],
+    lst: int,
+    ts: int,
+    key: int,
+    row: int,
+    link: int,
+) -> bool:
+    """Append a record to a list; False, with nothing changed, if something must grow first.
+
+    A list with heads chains it, unless `link` says UNCHAINED; a list without keeps `link`.
+    """
+    bits = pool[BITS]
+    seq = meta[lst, NEXT]
+    if (
+        meta[lst, HEADS] > 0
+        and seq - meta[lst, LOW] >= meta[lst, HEADS]
+        and not grow_heads(heads, meta, pool, lst)
+    ):
+        return False
+    if seq & ((1 << bits) - 1) == 0 and not new_block(
+        records, old, follow, segments, meta, pool, lst
+    ):
+        return False
+    i = place(segments, meta, bits, lst, seq)
+    if meta[lst, HEADS] > 0 and link != UNCHAINED:
+        bucket = meta[lst, HEADS_AT] + (key & (meta[lst, HEADS] - 1))
+        link = heads[bucket]
+        heads[bucket] = seq
+    if in_old(pool, i):
+        old[i, TS], old[i, KEY], old[i, ROW], old[i, LINK] = ts, key, row, link
+    else:
+        records[i, TS], records[i, KEY], records[i, ROW], records[i, LINK] = ts, key, row, link
+    if ts < meta[lst, NEWEST]:
+        meta[lst, DISORDER] = seq
+    meta[lst, NEWEST] = ts
+    meta[lst, NEXT] = seq + 1
+    meta[lst, PEAK] = max(meta[lst, PEAK], seq + 1 - meta[lst, LOW])
+    return True

@@ -1,0 +1,100 @@
+"""The steps that every join kernel is made of: expire, leave, match.
+
+Each returns False when its output buffer is full, with nothing done for that record, so that
+the kernel can stop and take the same step again later.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import cursor as c
+from windrow.kernels import lists as ls
+from windrow.kernels.jit import inlined
+
+
+@inlined
+def expire(
+    cur: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    records: NDArray[np.int64],
+    old: NDArray[np.int64],
+    follow: NDArray[np.int64],
+    segments: NDArray[np.int64],
+    meta: NDArray[np.int64],
+    pool: NDArray[np.int64],
+    matched: NDArray[np.uint8],
+    gone: NDArray[np.int64],
+    lst: int,
+    side: int,
+    bound: int,
+) -> bool:
+    """Drop from a list what `bound` has passed; preserved rows go to `gone`. False: it is full."""
+    bits = pool[ls.BITS]
+    reach = asked[c.REACH_ONE + side]
+    preserved = asked[c.PRESERVED_ONE + side]
+    while meta[lst, ls.LOW] < meta[lst, ls.NEXT]:
+        cur[c.CHECKS] += 1
+        i = ls.place(segments, meta, bits, lst, meta[lst, ls.LOW])
+        if ls.in_old(pool, i):
+            ts, row = old[i, ls.TS], old[i, ls.ROW]
+        else:
+            ts, row = records[i, ls.TS], records[i, ls.ROW]
+        if ts + reach >= bound:
+            return True
+        if preserved and not leave(cur, asked, matched, gone, side, row, ts):
+            return False
+        ls.drop_oldest(follow, segments, meta, pool, lst)
+        cur[c.DROPPED_ONE + side] += 1
+    return True
+
+
+@inlined
+def leave(
+    cur: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    matched: NDArray[np.uint8],
+    gone: NDArray[np.int64],
+    side: int,
+    row: int,
+    ts: int,
+) -> bool:
+    """Report a row that nothing can match any more, unless something did. False: no room."""
+    if matched[row + asked[c.FLAGS_ONE + side]]:
+        return True
+    n = cur[c.GONE]
+    if n == gone.shape[1]:
+        return False
+    gone[0, n], gone[1, n], gone[2, n] = row, ts, side
+    cur[c.GONE] = n + 1
+    return True
+
+
+@inlined
+def match(
+    cur: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    matched: NDArray[np.uint8],
+    pairs: NDArray[np.int64],
+    side: int,
+    row: int,
+    t: int,
+    found: int,
+    ts: int,
+) -> bool:
+    """Report that `row` of `side`, arriving, meets the stored row `found`. False: no room."""
+    own = row + asked[c.FLAGS_ONE + side]
+    its = found + asked[c.FLAGS_TWO - side]
+    emit = asked[c.EMIT]
+    if emit == c.EMIT_PAIRS or (emit == c.EMIT_FIRST and not matched[own if side == 0 else its]):
+        n = cur[c.PAIRS]
+        if n == pairs.shape[1]:
+            return False
+        pairs[side, n], pairs[1 - side, n] = row, found
+        pairs[2 + side, n], pairs[3 - side, n] = t, ts
+        cur[c.PAIRS] = n + 1
+    if asked[c.MARK]:
+        matched[own] = 1
+        matched[its] = 1
+    return True

@@ -1,0 +1,120 @@
+"""The window join on time lists: invalidate, probe, insert, one tuple at a time.
+
+Paper 1, Figure 3, with paper 3's time list as the state. The state is split into cells by key,
+so that a cell fits the cache; a batch is split likewise, and each cell runs its part from start
+to end. Inside a part both sides' arrivals are merged in time order; a tuple at time t
+
+    1. invalidates the other list against its own side's progress at t, and its own list
+       against the other's (expiry follows the *others'* progress: a side ahead loses nothing),
+    2. walks its key's chain in the other list and emits the pairs within both reaches,
+    3. is appended to its own list, unless it is past its own reach already.
+
+At the end of a part the new progress frees what is left to free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import cursor as c
+from windrow.kernels import lists as ls
+from windrow.kernels.jit import kernel
+from windrow.kernels.steps import expire, leave, match
+
+
+@kernel
+def join_time_lists(
+    cur: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    batch: c.Batch,
+    state: ls.ListArrays,
+    out: c.Buffers,
+) -> int:
+    """Run the batch from where the cursor stands. List 2p + s is side s of cell p."""
+    tuples, at, end, matched = batch
+    records, old, follow, segments, heads, meta, pool = state
+    pairs, gone = out
+    bits = pool[ls.BITS]
+    # Semi and anti joins are settled by a tuple's first match: it needs no place afterwards.
+    settles = asked[c.MARK] != 0 and asked[c.EMIT] != c.EMIT_PAIRS
+    for part in range(cur[c.PART], at.shape[0] // 2):
+        cur[c.PART] = part
+        one, two = 2 * part, 2 * part + 1
+        while True:
+            i, k = at[one], at[two]
+            if i < end[one] and (k == end[two] or tuples[i, 0] <= tuples[k, 0]):
+                side = 0
+            elif k < end[two]:
+                side = 1
+                i = k
+            else:
+                break
+            own, other = one + side, two - side
+            t, key, row = tuples[i, 0], tuples[i, 1], tuples[i, 2]
+
+            if cur[c.STEP] == c.ARRIVED:
+                if not expire(
+                    cur, asked, records, old, follow, segments, meta, pool, matched, gone,
+                    other, 1 - side, c.progress_at(asked, side, t),
+                ):  # fmt: skip
+                    return c.FULL
+                if not expire(
+                    cur, asked, records, old, follow, segments, meta, pool, matched, gone,
+                    own, side, c.progress_at(asked, 1 - side, t),
+                ):  # fmt: skip
+                    return c.FULL
+                cur[c.SCAN] = heads[meta[other, ls.HEADS_AT] + (key & (meta[other, ls.HEADS] - 1))]
+                cur[c.STEP] = c.SCANNING
+
+            if cur[c.STEP] == c.SCANNING:
+                low = meta[other, ls.LOW]
+                ordered = low >= meta[other, ls.DISORDER]
+                reach, own_reach = asked[c.REACH_TWO - side], asked[c.REACH_ONE + side]
+                seq = cur[c.SCAN]
+                compared = 0
+                while seq >= low:
+                    compared += 1
+                    i = ls.place(segments, meta, bits, other, seq)
+                    if ls.in_old(pool, i):
+                        ts, found, link = old[i, ls.TS], old[i, ls.ROW], old[i, ls.LINK]
+                        same = old[i, ls.KEY] == key
+                    else:
+                        ts, found, link = records[i, ls.TS], records[i, ls.ROW], records[i, ls.LINK]
+                        same = records[i, ls.KEY] == key
+                    if same:
+                        if t - ts > reach:
+                            if ordered:
+                                break
+                        elif ts - t <= own_reach and not match(
+                            cur, asked, matched, pairs, side, row, t, found, ts
+                        ):
+                            cur[c.SCAN] = seq
+                            cur[c.COMPARISONS] += compared - 1
+                            return c.FULL
+                    seq = link
+                cur[c.COMPARISONS] += compared
+                cur[c.STEP] = c.STORING
+
+            if t + asked[c.REACH_ONE + side] < c.progress_at(asked, 1 - side, t):
+                if asked[c.PRESERVED_ONE + side] and not leave(
+                    cur, asked, matched, gone, side, row, t
+                ):
+                    return c.FULL
+            elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
+                if not ls.append(
+                    records, old, follow, segments, heads, meta, pool, own, t, key, row, 0
+                ):
+                    cur[c.LACKING] = own
+                    return c.GROW
+                cur[c.INSERTED_ONE + side] += 1
+            cur[c.STEP] = c.ARRIVED
+            at[own] += 1
+        for side in range(2):
+            if not expire(
+                cur, asked, records, old, follow, segments, meta, pool, matched, gone,
+                one + side, side, asked[c.AFTER_TWO - side],
+            ):  # fmt: skip
+                return c.FULL
+    cur[c.PART] = at.shape[0] // 2
+    return c.DONE

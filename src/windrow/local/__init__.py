@@ -1,0 +1,1 @@
+"""The in-process engine: joins over Arrow tables."""

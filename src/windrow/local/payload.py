@@ -1,0 +1,80 @@
+"""A stream's table as the engine uses it: columns for the join, rows for the result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.model import LARGEST_MICROS, Stream, WindrowError
+from windrow.operators.admit import Columns
+from windrow.operators.keys import hash_keys
+
+
+class Payload:
+    """One stream's rows by row number, contiguous so that a gather is one `take` a column."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.table: pa.Table = stream.data.combine_chunks()
+        self.columns = self._columns()
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def _columns(self) -> Columns:
+        stream = self.stream
+        ts, bad = micros(expressions.extract(self.table, stream.time), stream)
+        beats = None
+        if stream.beats is not None:
+            test = expressions.predicate(stream.beats, stream.name, self.table.schema)
+            inputs = {ref: expressions.extract(self.table, ref[1]) for ref in test.columns}
+            beats = test.evaluate(inputs, len(self)).to_numpy(zero_copy_only=False)
+        keys = [expressions.extract(self.table, name) for name in stream.key or ()]
+        return Columns(ts, hash_keys(keys, len(self)), bad, beats)
+
+    def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
+        """A possibly dotted column of the given rows."""
+        return _plain(pc.take(expressions.extract(self.table, path), pa.array(rows)))
+
+    def struct(self, rows: NDArray[np.int64] | None, length: int) -> pa.StructArray:
+        """The given rows as structs; None: as many nulls."""
+        fields = list(self.table.schema)
+        if rows is None:
+            return pa.nulls(length, pa.struct(fields))
+        chosen = pa.array(rows)
+        arrays = [_plain(pc.take(column, chosen)) for column in self.table.columns]
+        if not arrays:
+            return pa.array([{}] * length, pa.struct([]))
+        return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def micros(
+    column: pa.ChunkedArray, stream: Stream
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """Event times as microseconds, and which of them are missing."""
+    unit = column.type.unit
+    try:
+        column = column.cast(pa.timestamp("us", column.type.tz))
+    except pa.ArrowInvalid as error:
+        raise WindrowError(
+            f"stream {stream.name!r}: times in {stream.time!r} have unit {unit} and do not fit "
+            "whole microseconds; round them, for example with pyarrow.compute.floor_temporal"
+        ) from error
+    values = _plain(column)
+    bad = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    ts = pc.fill_null(values.view(pa.int64()), 0) if bad is not None else values.view(pa.int64())
+    array: NDArray[np.int64] = ts.to_numpy()
+    if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST_MICROS:
+        raise WindrowError(
+            f"stream {stream.name!r}: {stream.time!r} has times more than 73,000 years from 1970; "
+            "filter them out first"
+        )
+    return array, bad
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One contiguous array."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

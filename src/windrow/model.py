@@ -1,0 +1,138 @@
+"""What is asked of a join: streams, windows, the plan. No engine, no imports of ours.
+
+Every duration and time here is an integer of microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+How = Literal["inner", "left", "right", "full", "semi", "anti"]
+Algorithm = Literal["auto", "hash", "nested-loops"]
+Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
+
+#: Columns of the result beside the streams' own, so no stream may be called that.
+RESERVED_NAMES = ("ts", "kind")
+
+#: Times and durations stay below 2**61 µs (about 73,000 years), so that no sum in a kernel overflows.
+LARGEST_MICROS = 2**61
+#: A stream's progress before its first row, and after the end of a finite input.
+BEGINNING = -(2**62)
+END = 2**62
+
+
+class WindrowError(ValueError):
+    """A request that cannot be carried out. Says what was given, what was expected, what to do."""
+
+
+@dataclass(frozen=True)
+class TimeWindow:
+    """A tuple stays joinable for `micros` microseconds of event time."""
+
+    micros: int
+
+
+@dataclass(frozen=True)
+class CountWindow:
+    """A tuple stays joinable until `n` later tuples of its key (or of its stream) have come."""
+
+    n: int
+    per: Literal["key", "stream"] = "key"
+
+
+Window = TimeWindow | CountWindow
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """One input of a join. Built by `windrow.stream`, which checks it."""
+
+    data: Any
+    schema: pa.Schema
+    name: str
+    key: tuple[str, ...] | None
+    time: str
+    window: Window | None = None
+    lateness: int = 0
+    idle: int | None = None
+    beats: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JoinPlan:
+    """A checked join: what the answer is, and the choices that only change its price."""
+
+    streams: tuple[Stream, ...]
+    how: How = "inner"
+    condition: str | None = None
+    between: tuple[int, int] | None = None
+    closed: bool = True
+    late: Literal["drop", "keep"] = "drop"
+    bad: Literal["drop", "fail"] = "drop"
+    algorithm: Algorithm = "auto"
+    invalidation: Invalidation = "time-list"
+    buckets: int | None = None
+    batch_rows: int | None = None
+
+    @property
+    def preserved(self) -> tuple[bool, ...]:
+        """Per stream: do its unmatched tuples reach the output?"""
+        kinds = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}.get(self.how, ())
+        return tuple(i in kinds for i in range(len(self.streams)))
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The streams that have a struct in the output."""
+        return (0,) if self.how in ("semi", "anti") else tuple(range(len(self.streams)))
+
+    @property
+    def marked(self) -> bool:
+        """Does the output carry the `kind` column?"""
+        return self.late == "keep"
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """How far, in µs, a tuple of each stream reaches to later tuples of the others.
+
+        x of X and y of Y join in time iff ts(y) - ts(x) <= reach(X) and ts(x) - ts(y) <= reach(Y).
+        Windows and `between` both come down to that; `closed=False` takes one microsecond off,
+        but never the tie. A count window bounds no time, so its reach is the largest there is.
+        """
+        if self.between is not None:
+            return (self.between[1], -self.between[0])
+        return tuple(self._reach(s.window) for s in self.streams)
+
+    def _reach(self, window: Window | None) -> int:
+        if isinstance(window, TimeWindow):
+            return window.micros if self.closed else max(window.micros - 1, 0)
+        return LARGEST_MICROS
+
+
+@dataclass
+class Metrics:
+    """The figures of one join, per stream where a stream is what they belong to.
+
+    `comparisons` counts stored tuples looked at by probes, `checks` those looked at by
+    invalidation; `live_*` is the state when the join stopped, `peak_rows` its high-water mark.
+    """
+
+    batches: int = 0
+    tuples: dict[str, int] = field(default_factory=dict)
+    inserted: dict[str, int] = field(default_factory=dict)
+    invalidated: dict[str, int] = field(default_factory=dict)
+    stale: dict[str, int] = field(default_factory=dict)
+    live_rows: dict[str, int] = field(default_factory=dict)
+    live_bytes: dict[str, int] = field(default_factory=dict)
+    peak_rows: dict[str, int] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
+    bad: dict[str, int] = field(default_factory=dict)
+    beats: dict[str, int] = field(default_factory=dict)
+    comparisons: int = 0
+    checks: int = 0
+    candidates: int = 0
+    matches: int = 0
+    unmatched: int = 0

@@ -1,0 +1,1 @@
+"""Engine-free operators: the path of a batch from arrivals to results."""

@@ -1,0 +1,81 @@
+"""Which rows of a batch take part: bad, heartbeat, late, or a tuple; null keys set apart.
+
+A bad row has no time. A heartbeat raises progress and is no tuple. A tuple is late if its time
+is before its own stream's progress *before* the batch. A tuple with a null key never matches,
+so it goes around the join: unmatched at once where its side is preserved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.operators.keys import Keys
+from windrow.operators.window_join import Arrivals
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the join needs of a stream's rows, by row number. None: no row is so."""
+
+    ts: NDArray[np.int64]
+    keys: Keys
+    bad: NDArray[np.bool_] | None = None
+    beats: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """One stream's part of a batch, sorted out."""
+
+    tuples: Arrivals
+    keyless: Arrivals
+    late: Arrivals
+    bad: int
+    beats: int
+    newest: int | None
+    newest_beat: int | None
+
+
+def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
+    """Sort out rows [start, stop), given the stream's progress before the batch."""
+    ts = columns.ts[start:stop]
+    bad = None if columns.bad is None else columns.bad[start:stop]
+    beats = None if columns.beats is None else columns.beats[start:stop]
+    null = None if columns.keys.null is None else columns.keys.null[start:stop]
+    beats_ok = None if beats is None else (beats if bad is None else beats & ~bad)
+    no_tuple = _either(bad, beats)
+    times = ts if no_tuple is None else ts[~no_tuple]
+    beat_times = ts[beats_ok] if beats_ok is not None else ts[:0]
+    late = ts < before if len(times) and int(times.min()) < before else None
+    apart = _either(_either(no_tuple, late), null)
+
+    def arrivals(chosen: NDArray[np.bool_] | None) -> Arrivals:
+        rows = np.arange(start, stop) if chosen is None else np.flatnonzero(chosen) + start
+        if chosen is None:
+            return Arrivals(ts, columns.keys.hashes[start:stop], rows)
+        return Arrivals(columns.ts[rows], columns.keys.hashes[rows], rows)
+
+    none = np.zeros(stop - start, np.bool_)
+    is_tuple = None if no_tuple is None else ~no_tuple
+    late_rows = none if late is None else (late if is_tuple is None else late & is_tuple)
+    keyless = none if null is None else null & ~late_rows & (True if is_tuple is None else is_tuple)
+    return Admitted(
+        tuples=arrivals(None if apart is None else ~apart),
+        keyless=arrivals(keyless),
+        late=arrivals(late_rows),
+        bad=0 if bad is None else int(bad.sum()),
+        beats=len(beat_times),
+        newest=int(times.max()) if len(times) else None,
+        newest_beat=int(beat_times.max()) if len(beat_times) else None,
+    )
+
+
+def _either(
+    one: NDArray[np.bool_] | None, two: NDArray[np.bool_] | None
+) -> NDArray[np.bool_] | None:
+    if one is None or two is None:
+        return one if two is None else two
+    return one | two

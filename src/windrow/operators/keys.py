@@ -1,0 +1,121 @@
+"""Key columns as the join sees them: one 64-bit hash a row, and the columns to check it by.
+
+A single column of at most 64 bits is hashed by a bijection, so equal hashes are equal keys and
+nothing needs checking. Wider or several columns can collide; their candidates are compared on
+the columns themselves, so a collision costs time but never yields a wrong row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windrow.kernels import hashing
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of one stream's rows, by row number.
+
+    `hashes` has a value for null keys too; `null` says which rows have one (None: no row has).
+    """
+
+    hashes: NDArray[np.int64]
+    null: NDArray[np.bool_] | None
+    columns: tuple[NDArray[np.int64] | pa.Array, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Are equal hashes equal keys?"""
+        return not self.columns or (
+            len(self.columns) == 1 and isinstance(self.columns[0], np.ndarray)
+        )
+
+    def equal(
+        self, rows: NDArray[np.int64], other: Keys, others: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Do these rows' keys equal those rows' keys of the other stream, pair by pair?"""
+        verdict = np.ones(len(rows), np.bool_)
+        for mine, its in zip(self.columns, other.columns, strict=True):
+            if isinstance(mine, np.ndarray):
+                verdict &= mine[rows] == its[others]
+            else:
+                same = pc.equal(pc.take(mine, pa.array(rows)), pc.take(its, pa.array(others)))
+                verdict &= pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+        return verdict
+
+
+def hash_keys(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Keys:
+    """Hash the key columns of `length` rows. No columns: every row has the same key."""
+    parts = [_normal(column) for column in columns]
+    nulls = [part.is_null().to_numpy(zero_copy_only=False) for part in parts if part.null_count]
+    null = np.logical_or.reduce(nulls) if nulls else None
+    comparable = tuple(_words(part) if _fits_a_word(part.type) else part for part in parts)
+    hashes = np.zeros(length, np.int64)
+    for number, column in enumerate(comparable):
+        one = np.empty(length, np.int64)
+        if isinstance(column, np.ndarray):
+            hashing.hash_words(column, one)
+        else:
+            hashing.hash_bytes(*_bytes(column), one)
+        if number == 0:
+            hashes = one
+        else:
+            hashing.fold(one, hashes)
+    return Keys(hashes, null, comparable)
+
+
+def _normal(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One contiguous array of a plain type: dictionaries decoded, views and floats made equal."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+        column = column.cast(kind)
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        column = column.cast(pa.large_string())
+    elif pa.types.is_binary(kind) or pa.types.is_binary_view(kind):
+        column = column.cast(pa.large_binary())
+    elif pa.types.is_floating(kind):
+        # NaN equals NaN and -0.0 equals 0.0, as in Spark: one bit pattern for each.
+        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.if_else(pc.is_nan(column), float("nan"), column)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _fits_a_word(kind: pa.DataType) -> bool:
+    return pa.types.is_boolean(kind) or (
+        pa.types.is_primitive(kind) and kind.bit_width <= 64 and not pa.types.is_interval(kind)
+    )
+
+
+def _words(column: pa.Array) -> NDArray[np.int64]:
+    """A column of at most 64 bits as integers that are equal iff the values are."""
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        column = column.cast(pa.int8())
+    elif pa.types.is_decimal(kind):
+        column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    elif pa.types.is_float64(kind) or pa.types.is_uint64(kind):
+        column = column.view(pa.int64())
+    elif not pa.types.is_integer(kind):
+        column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    # Null slots hold anything; zero makes them the same everywhere.
+    filled = pc.fill_null(column, 0) if column.null_count else column
+    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _bytes(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Offsets and bytes of a column of strings or of wide values."""
+    kind = column.type
+    data = column.buffers()[-1]
+    raw = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        offsets = np.frombuffer(column.buffers()[1], np.int64)
+        return offsets[column.offset : column.offset + len(column) + 1], raw
+    width = kind.byte_width
+    return np.arange(column.offset, column.offset + len(column) + 1, dtype=np.int64) * width, raw

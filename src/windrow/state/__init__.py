@@ -1,0 +1,1 @@
+"""Join state on the kernels: time lists, hash buckets, snapshots."""

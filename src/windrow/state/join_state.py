@@ -1,0 +1,118 @@
+"""The two state structures of a join of two streams, behind one face.
+
+*Time list* (papers 2 and 3, the default): per cell and stream one list in time order with hash
+chains. *Buckets* (paper 1): per hash bucket and stream one circular buffer that is scanned; one
+bucket is nested loops. Both are block lists, with list 2p + s for stream s of part p, so that
+growth, size, contents and snapshot are one piece of code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import buckets, cursor, time_list
+from windrow.kernels import lists as ls
+from windrow.model import WindrowError
+from windrow.state.lists import Lists, Snapshot
+
+Structure = Literal["time-list", "buckets"]
+JoinKernel = Callable[
+    [NDArray[np.int64], NDArray[np.int64], cursor.Batch, ls.ListArrays, cursor.Buffers], int
+]
+
+STREAMS = 2
+#: Records in a block: buckets hold few tuples each, so their blocks are small.
+BLOCK_BITS: dict[Structure, int] = {"time-list": 6, "buckets": 4}
+KERNELS: dict[Structure, JoinKernel] = {
+    "time-list": time_list.join_time_lists,
+    "buckets": buckets.join_buckets,
+}
+
+
+class JoinState:
+    """The stored tuples of both streams.
+
+    Parameters
+    ----------
+    structure: "time-list" or "buckets".
+    parts: cells of a time list (a matter of cache only), or paper 1's number of buckets.
+    expected: live tuples to make room for at once.
+    """
+
+    def __init__(self, structure: Structure, parts: int = 1, expected: int = 0) -> None:
+        self.structure: Structure = structure
+        self.parts = parts
+        self.lists = Lists(
+            STREAMS * parts,
+            bits=BLOCK_BITS[structure],
+            chained=structure == "time-list",
+            expected=expected,
+        )
+
+    @property
+    def cells(self) -> int:
+        """How many parts a batch is split into. Buckets take it whole, in global time order."""
+        return self.parts if self.structure == "time-list" else 1
+
+    def run(
+        self,
+        cur: NDArray[np.int64],
+        asked: NDArray[np.int64],
+        batch: cursor.Batch,
+        out: cursor.Buffers,
+    ) -> int:
+        """Run a batch on this state until it is done or an output buffer is full."""
+        kernel = KERNELS[self.structure]
+        while (status := kernel(cur, asked, batch, self.lists.arrays(), out)) == cursor.GROW:
+            self.lists.make_room()
+        self.lists.forget_old()
+        return status
+
+    # -- size and contents -----------------------------------------------------------------
+
+    def live_rows(self, stream: int) -> int:
+        """Stored tuples of a stream, stale ones included."""
+        return int(self.lists.live()[stream::STREAMS].sum())
+
+    def peak_rows(self, stream: int) -> int:
+        """The most a stream ever stored, added up over its lists."""
+        return int(self.lists.meta[stream::STREAMS, ls.PEAK].sum())
+
+    def nbytes(self, stream: int) -> int:
+        """A stream's share of the allocated bytes, by its share of the live tuples."""
+        live = self.lists.live()
+        total = int(live.sum())
+        share = self.live_rows(stream) / total if total else 1 / STREAMS
+        return round(self.lists.nbytes() * share)
+
+    def stale_rows(self, stream: int, reach: int, bound: int) -> int:
+        """Stored tuples that could be gone already."""
+        return sum(self.lists.stale(lst, reach, bound) for lst in self._lists_of(stream))
+
+    def rows(self, stream: int) -> NDArray[np.int64]:
+        """The row ids stored for a stream."""
+        stored = [self.lists.live_records(lst)[:, ls.ROW] for lst in self._lists_of(stream)]
+        return np.concatenate(stored)
+
+    def _lists_of(self, stream: int) -> range:
+        return range(stream, STREAMS * self.parts, STREAMS)
+
+    # -- snapshot --------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Plain arrays and scalars, enough to go on elsewhere."""
+        return {"structure": self.structure, "parts": self.parts, **self.lists.snapshot()}
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> JoinState:
+        """The state a snapshot was taken of."""
+        structure = str(snapshot.get("structure"))
+        if structure not in KERNELS:
+            raise WindrowError(f"a snapshot names the unknown state structure {structure!r}")
+        state = cls("buckets" if structure == "buckets" else "time-list", int(snapshot["parts"]))
+        state.lists = Lists.restore(snapshot)
+        return state

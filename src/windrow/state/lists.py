@@ -1,0 +1,188 @@
+"""Python's side of the block lists: allocation, growth, snapshot.
+
+The kernels in `windrow.kernels.lists` work on the arrays; here they are made, replaced by
+larger ones when a kernel reports that it lacks room, and turned into snapshots and back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import contents
+from windrow.kernels import lists as ls
+from windrow.model import BEGINNING, WindrowError
+
+#: Raised whenever what a snapshot means changes; a foreign one is refused.
+FORMAT = 1
+
+Snapshot = dict[str, Any]
+
+
+class Lists:
+    """A set of lists on one pool.
+
+    Parameters
+    ----------
+    count: how many lists.
+    bits: a block holds 2**bits records.
+    chained: whether the lists have hash chains (a time list) or are scanned (buckets).
+    expected: live records to make room for from the start; growth takes care of the rest.
+    """
+
+    def __init__(self, count: int, *, bits: int, chained: bool, expected: int = 0) -> None:
+        self.chained = chained
+        each = expected // max(count, 1)
+        blocks = 8 + count + (expected >> bits)
+        self.records = np.empty((blocks << bits, ls.COLUMNS), np.int64)
+        self.old = np.empty((1, ls.COLUMNS), np.int64)
+        self.follow = np.empty(blocks, np.int64)
+        self.meta = np.zeros((count, ls.LIST_COLUMNS), np.int64)
+        self.meta[:, ls.NEWEST] = BEGINNING
+        self.pool = np.zeros(ls.POOL_SCALARS, np.int64)
+        self.pool[ls.FREE] = -1
+        self.pool[ls.BITS] = bits
+        heads = _power_of_two(max(each, 64)) if chained else 0
+        self.meta[:, ls.HEADS] = heads
+        self.meta[:, ls.HEADS_AT] = np.arange(count) * heads
+        self.heads = np.full(count * heads, ls.NO_LINK, np.int64)
+        segments = _power_of_two(max((each >> bits) + 2, 4))
+        self.meta[:, ls.SEGMENTS] = segments
+        self.meta[:, ls.SEGMENTS_AT] = np.arange(count) * segments
+        self.segments = np.empty(count * segments, np.int64)
+        self.pool[ls.HEADS_USED] = len(self.heads)
+        self.pool[ls.SEGMENTS_USED] = len(self.segments)
+
+    def arrays(self) -> ls.ListArrays:
+        """What a kernel takes. To be asked for anew after `make_room`."""
+        return ls.ListArrays(
+            self.records, self.old, self.follow, self.segments, self.heads, self.meta, self.pool
+        )
+
+    # -- size ------------------------------------------------------------------------------
+
+    def live(self) -> NDArray[np.int64]:
+        """Live records of each list, stale ones included."""
+        return self.meta[:, ls.NEXT] - self.meta[:, ls.LOW]
+
+    def nbytes(self) -> int:
+        """What is allocated, used or not."""
+        parts = (self.records, self.follow, self.heads, self.segments, self.meta)
+        old = self.old.nbytes if self.pool[ls.MOVED] < self.pool[ls.SPLIT] else 0
+        return sum(part.nbytes for part in parts) + old
+
+    # -- growth ----------------------------------------------------------------------------
+
+    def make_room(self) -> None:
+        """A kernel found no room: replace whichever array is full."""
+        if self.pool[ls.FREE] < 0 and self.pool[ls.FRESH] == len(self.follow):
+            self._grow_pool()
+        self.heads = self._compact(self.heads, ls.HEADS_AT, ls.HEADS, ls.HEADS_USED)
+        self.segments = self._compact(self.segments, ls.SEGMENTS_AT, ls.SEGMENTS, ls.SEGMENTS_USED)
+
+    def _grow_pool(self) -> None:
+        """Start moving to a pool a quarter larger; the kernels move the blocks bit by bit."""
+        contents.finish_move(self.arrays())
+        blocks, bits = len(self.follow), int(self.pool[ls.BITS])
+        larger = blocks + max(blocks // 4, 16)
+        self.old = self.records
+        self.records = np.empty((larger << bits, ls.COLUMNS), np.int64)
+        self.follow = np.concatenate([self.follow, np.empty(larger - blocks, np.int64)])
+        self.pool[ls.MOVED] = 0
+        self.pool[ls.SPLIT] = blocks
+
+    def _compact(self, flat: NDArray[np.int64], at: int, size: int, used: int) -> NDArray[np.int64]:
+        """Close the gaps that regions left when they moved, with room for the largest to double."""
+        sizes = self.meta[:, size]
+        largest = int(sizes.max(initial=0))
+        if largest == 0 or self.pool[used] + 2 * largest <= len(flat):
+            return flat
+        total = int(sizes.sum())
+        fresh = np.empty(total + max(total // 4, 2 * largest), np.int64)
+        starts = np.cumsum(sizes) - sizes
+        contents.move_regions(flat, fresh, self.meta[:, at].copy(), starts, sizes)
+        self.meta[:, at] = starts
+        self.pool[used] = total
+        return fresh
+
+    def forget_old(self) -> None:
+        """Let go of the old records once all have moved."""
+        if len(self.old) > 1 and self.pool[ls.MOVED] >= self.pool[ls.SPLIT]:
+            self.old = np.empty((1, ls.COLUMNS), np.int64)
+            self.pool[ls.MOVED] = self.pool[ls.SPLIT] = 0
+
+    # -- contents --------------------------------------------------------------------------
+
+    def live_records(self, lst: int) -> NDArray[np.int64]:
+        """A copy of one list's live records (time, key, row id, link), oldest first."""
+        out = np.empty((int(self.live()[lst]), ls.COLUMNS), np.int64)
+        contents.copy_live(self.arrays(), lst, out)
+        return out
+
+    def append(self, lst: int, records: NDArray[np.int64]) -> None:
+        """Append records in the order given, growing as needed."""
+        done = 0
+        while (done := contents.append_all(self.arrays(), lst, records, done)) < len(records):
+            self.make_room()
+        self.forget_old()
+
+    def drop_expired(self, lst: int, reach: int, bound: int) -> NDArray[np.int64]:
+        """Drop from the old end what `bound` has passed; returns the row ids."""
+        rows = np.empty(int(self.live()[lst]), np.int64)
+        return rows[: contents.drop_expired(self.arrays(), lst, reach, bound, rows)]
+
+    def probe(self, lst: int, key: int) -> NDArray[np.int64]:
+        """The live rows of one key, newest first."""
+        if not self.chained:
+            records = self.live_records(lst)[::-1]
+            return records[records[:, ls.KEY] == key, ls.ROW]
+        rows = np.empty(int(self.live()[lst]), np.int64)
+        return rows[: contents.probe_chain(self.arrays(), lst, np.int64(key), rows)]
+
+    def stale(self, lst: int, reach: int, bound: int) -> int:
+        """Live records that could be gone: a lazy strategy, or disorder, still keeps them."""
+        return int(np.sum(self.live_records(lst)[:, ls.TS] + reach < bound))
+
+    # -- snapshot --------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The live records and nothing else: plain arrays, with the format's version."""
+        lists = [self.live_records(lst) for lst in range(len(self.meta))]
+        return {
+            "format": FORMAT,
+            "chained": self.chained,
+            "bits": int(self.pool[ls.BITS]),
+            "lengths": self.live(),
+            "records": np.concatenate(lists) if lists else np.empty((0, ls.COLUMNS), np.int64),
+        }
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> Lists:
+        """The lists a snapshot was taken of."""
+        check_format("state", snapshot.get("format"), FORMAT)
+        lengths = np.asarray(snapshot["lengths"])
+        restored = cls(
+            len(lengths),
+            bits=int(snapshot["bits"]),
+            chained=bool(snapshot["chained"]),
+            expected=int(lengths.sum()),
+        )
+        ends = np.cumsum(lengths)
+        for lst in np.flatnonzero(lengths):
+            restored.append(int(lst), snapshot["records"][ends[lst] - lengths[lst] : ends[lst]])
+        return restored
+
+
+def check_format(what: str, found: object, expected: int) -> None:
+    """Refuse a snapshot of another version rather than misread it."""
+    if found != expected:
+        raise WindrowError(
+            f"this {what} snapshot has format {found!r}, but this version of windrow reads format "
+            f"{expected}; restore it with the version that wrote it"
+        )
+
+
+def _power_of_two(least: int) -> int:
+    return 1 << (least - 1).bit_length()

@@ -1,0 +1,46 @@
+"""Check joins: two oracles that share no code with the joins, and cases to try them on.
+
+>>> import pyarrow as pa
+>>> from windrow.model import Stream, TimeWindow
+>>> from windrow.testing import assert_same_rows, duckdb_join, naive_join, table
+>>> data = table('''
+...     k  t
+...     x  10
+...     x  15
+... ''', t=pa.timestamp("us"))
+>>> a, b = (Stream(data, data.schema, name, ("k",), "t", TimeWindow(5)) for name in "ab")
+>>> assert_same_rows(naive_join(a, b), duckdb_join(a, b))
+>>> naive_join(a, b).num_rows
+4
+"""
+
+from __future__ import annotations
+
+try:
+    import duckdb as _duckdb  # noqa: F401
+    import hypothesis as _hypothesis  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"windrow.testing needs duckdb and hypothesis ({error}): pip install windrow[testing]"
+    ) from error
+
+from windrow.testing.compare import assert_same_rows, rows
+from windrow.testing.duckdb_oracle import duckdb_join
+from windrow.testing.keys import KEY_KINDS, KeyKind
+from windrow.testing.naive import naive_batches, naive_join
+from windrow.testing.strategies import Case, cases, streams
+from windrow.testing.text import table
+
+__all__ = [
+    "KEY_KINDS",
+    "Case",
+    "KeyKind",
+    "assert_same_rows",
+    "cases",
+    "duckdb_join",
+    "naive_batches",
+    "naive_join",
+    "rows",
+    "streams",
+    "table",
+]

@@ -1,0 +1,17 @@
+"""Hypothesis profiles; HYPOTHESIS_PROFILE picks one."""
+
+import os
+
+from hypothesis import settings
+
+# No deadlines: the first call of a kernel compiles it.
+settings.register_profile("default", deadline=None, max_examples=50)
+# The same examples in every run, so that a change fails only by its own doing.
+settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("interpreted", deadline=None, max_examples=15)
+settings.register_profile("long", deadline=None, max_examples=1000, print_blob=True)
+
+interpreted = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if interpreted else "default")
+)
