@@ -11,7 +11,6 @@ from windrow import expressions
 from windrow.model import (
     RESERVED_NAMES,
     Algorithm,
-    CountWindow,
     How,
     Invalidation,
     Stream,
@@ -251,10 +250,4 @@ def bounded(streams: Sequence[Stream], between: object) -> None:
             raise WindrowError(
                 f"stream {stream.name!r} has no window, so its state would grow for ever; give it "
                 "window='10 minutes' (or windrow.rows(n)), or the join between=(lo, hi)"
-            )
-        window = stream.window
-        if isinstance(window, CountWindow) and window.per == "key" and stream.key is None:
-            raise WindrowError(
-                f"stream {stream.name!r} counts rows per key but has no key; use "
-                f"windrow.rows({window.n}, per='stream')"
             )

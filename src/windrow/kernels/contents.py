@@ -84,3 +84,40 @@ def move_regions(
     for region in range(sizes.shape[0]):
         for i in range(sizes[region]):
             target[targets[region] + i] = source[starts[region] + i]
+
+
+@kernel
+def find_all(
+    state: ls.ListArrays,
+    lst: int,
+    keys: NDArray[np.int64],
+    start: int,
+    following: int,
+    found: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Look each key up in a chained list of (key, row id) pairs, from `start` on.
+
+    Unknown keys get row ids from `following` on and are appended, unless it is negative: then
+    they get -1. Returns how far it came (less than all: make room, call again) and the next
+    row id.
+    """
+    for k in range(start, keys.shape[0]):
+        key = keys[k]
+        result = -1
+        seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
+        while seq >= 0 and result < 0:
+            i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
+            source = state.old if ls.in_old(state.pool, i) else state.records
+            if source[i, ls.KEY] == key:
+                result = source[i, ls.ROW]
+            seq = source[i, ls.LINK]
+        if result < 0 and following >= 0:
+            if not ls.append(
+                state.records, state.old, state.follow, state.segments, state.heads, state.meta,
+                state.pool, lst, 0, key, following, 0,
+            ):  # fmt: skip
+                return k, following
+            result = following
+            following += 1
+        found[k] = result
+    return keys.shape[0], following

@@ -23,8 +23,8 @@ PART, STEP, SCAN = range(3)
 PAIRS, GONE, COMPARISONS, CHECKS, INSERTED_ONE, INSERTED_TWO, DROPPED_ONE, DROPPED_TWO = range(
     3, 11
 )
-#: The list that found no room, and the count join's group of equal times.
-LACKING, GROUP_AT, GROUP_END_ONE, GROUP_END_TWO = range(11, 15)
+#: The count join's group of equal times: how far it is appended, and where it ends, by side.
+GROUP_AT, GROUP_AT_TWO, GROUP_END_ONE, GROUP_END_TWO = range(11, 15)
 CURSOR_SCALARS = 15
 
 #: Steps within one tuple; a resumed kernel skips those that are done.

@@ -105,7 +105,6 @@ def join_time_lists(
                 if not ls.append(
                     records, old, follow, segments, heads, meta, pool, own, t, key, row, 0
                 ):
-                    cur[c.LACKING] = own
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1
             cur[c.STEP] = c.ARRIVED

@@ -6,9 +6,9 @@ bring them. A table that has given its last row has ended: its progress is then 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-import json
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.local.payload import Payload
-from windrow.model import JoinPlan, Metrics, WindrowError
+from windrow.model import CountWindow, JoinPlan, Metrics, WindrowError
 from windrow.operators.admit import Admitted, admit
+from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.count_join import CountJoin
+from windrow.operators.keys import Keys
 from windrow.operators.progress import Progress
-from windrow.operators.window_join import Arrivals, JoinConfig, Piece, Verify, WindowJoin
+from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
+from windrow.state.directory import SameKey
 from windrow.state.join_state import JoinState
 
 #: Where a result table carries its figures.
@@ -34,17 +38,7 @@ class LocalJoin:
         self.payloads = payloads
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        one, two = plan.preserved
-        self.join = WindowJoin(
-            JoinConfig(
-                how=plan.how,
-                reaches=(plan.reaches[0], plan.reaches[1]),
-                preserved=(one, two),
-                invalidation=plan.invalidation,
-                verify=verifier(plan, payloads),
-            ),
-            state,
-        )
+        self.join = operator(plan, state, payloads)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
         self.schema = output_schema(plan, payloads)
@@ -80,7 +74,13 @@ class LocalJoin:
                 self.progress[stream].end()
             yield from self._aside(stream, part)
         after = [progress.now for progress in self.progress]
-        yield from self.join.process([part.tuples for part in admitted], before, after)
+        arrivals = [self._arrivals(stream, part) for stream, part in enumerate(admitted)]
+        yield from self.join.process(arrivals, before, after)
+
+    def _arrivals(self, stream: int, part: Admitted) -> Arrivals:
+        if isinstance(self.join, CountJoin) and self.join.counts_keyless(stream):
+            return Arrivals.concatenate([part.tuples, part.keyless])
+        return part.tuples
 
     def _note(self, stream: int, part: Admitted) -> None:
         name = self.names[stream]
@@ -137,6 +137,39 @@ class LocalJoin:
         figures.matches = join.matches
         figures.unmatched = join.unmatched
         return figures
+
+
+def operator(plan: JoinPlan, state: JoinState, payloads: Sequence[Payload]) -> WindowJoin:
+    """The operator that a plan asks for."""
+    one, two = plan.preserved
+    config = JoinConfig(
+        how=plan.how,
+        reaches=(plan.reaches[0], plan.reaches[1]),
+        preserved=(one, two),
+        invalidation=plan.invalidation,
+        verify=verifier(plan, payloads),
+    )
+    windows = [stream.window for stream in plan.streams]
+    if not any(isinstance(window, CountWindow) for window in windows):
+        return WindowJoin(config, state)
+    keys = [payload.columns.keys for payload in payloads]
+    same = None if keys[0].exact else [same_key(keys, stream) for stream in range(len(keys))]
+    return CountJoin(config, windows, [k.is_null for k in keys], same)
+
+
+def same_key(keys: Sequence[Keys], asking: int) -> SameKey:
+    """Compares rows of one stream with rows of any."""
+
+    def same(
+        rows: NDArray[np.int64], streams: NDArray[np.int64], standing: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        verdict = np.zeros(len(rows), np.bool_)
+        for stream, other in enumerate(keys):
+            of = streams == stream
+            verdict[of] = keys[asking].equal(rows[of], other, standing[of])
+        return verdict
+
+    return same
 
 
 def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:

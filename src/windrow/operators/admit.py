@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.operators.arrivals import Arrivals
 from windrow.operators.keys import Keys
-from windrow.operators.window_join import Arrivals
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,10 @@ class Keys:
             len(self.columns) == 1 and isinstance(self.columns[0], np.ndarray)
         )
 
+    def is_null(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these rows have a null key."""
+        return np.zeros(len(rows), np.bool_) if self.null is None else self.null[rows]
+
     def equal(
         self, rows: NDArray[np.int64], other: Keys, others: NDArray[np.int64]
     ) -> NDArray[np.bool_]:

@@ -20,14 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import buckets as buckets_kernel
 from windrow.kernels import cursor as c
-from windrow.model import How, Invalidation
+from windrow.model import How, Invalidation, WindrowError
+from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.flags import Flags
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Snapshot, check_format
@@ -64,31 +64,6 @@ class JoinConfig:
         return self.how != "inner"
 
 
-@dataclass(frozen=True)
-class Arrivals:
-    """One stream's tuples of a batch: times, key hashes, row ids. Ids only grow."""
-
-    ts: NDArray[np.int64]
-    key: NDArray[np.int64]
-    row: NDArray[np.int64]
-
-    def in_time_order(self) -> Arrivals:
-        """The same, sorted by time; equal times keep their order."""
-        if len(self.ts) < 2 or bool((self.ts[1:] >= self.ts[:-1]).all()):
-            return self
-        order = np.argsort(self.ts, kind="stable")
-        return Arrivals(self.ts[order], self.key[order], self.row[order])
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Results of one kind: row ids per stream (None where the struct is null), and their `ts`."""
-
-    kind: Literal["match", "unmatched", "late"]
-    rows: tuple[NDArray[np.int64] | None, ...]
-    ts: NDArray[np.int64]
-
-
 class WindowJoin:
     """The operator. One `process` call per batch; results come as pieces while it runs."""
 
@@ -113,7 +88,12 @@ class WindowJoin:
         """Join a batch. `before` and `after`: each stream's progress around it."""
         if self.config.flagged:
             self._cover(arrivals)
-        batch = self._arrange([side.in_time_order() for side in arrivals])
+        yield from self._run(
+            self._arrange([side.in_time_order() for side in arrivals]), before, after
+        )
+
+    def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
+        """Run a batch through the kernel, handing results over whenever a buffer is full."""
         asked = self._asked(before, after)
         cur = self.cursor
         cur[c.PART] = 0
@@ -163,10 +143,14 @@ class WindowJoin:
         if self.flags.covers(ends):
             return
         oldest = [
-            min(int(self.state.rows(stream).min(initial=end)), int(side.row.min(initial=end)))
-            for stream, (side, end) in enumerate(zip(arrivals, ends, strict=True))
+            min(self._oldest(stream, end), int(arrivals[stream].row.min(initial=end)))
+            for stream, end in enumerate(ends)
         ]
         self.flags.cover(oldest)
+
+    def _oldest(self, stream: int, end: int) -> int:
+        """The smallest row id that may still be asked for; `end` if there is none."""
+        return int(self.state.rows(stream).min(initial=end))
 
     # -- results ---------------------------------------------------------------------------
 
@@ -232,10 +216,13 @@ class WindowJoin:
             "state": self.state.snapshot(),
         }
 
-    @classmethod
-    def restore(cls, config: JoinConfig, snapshot: Snapshot) -> WindowJoin:
-        """Go on from a snapshot, with the same question."""
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot. The question must be the same."""
         check_format("join", snapshot.get("format"), FORMAT)
-        join = cls(config, JoinState.restore(snapshot["state"]))
-        join.flags = Flags.restore(snapshot["flags"])
-        return join
+        if snapshot["how"] != self.config.how:
+            raise WindrowError(
+                f"this snapshot is of a {snapshot['how']} join and cannot go on as a "
+                f"{self.config.how} join"
+            )
+        self.state = JoinState.restore(snapshot["state"])
+        self.flags = Flags.restore(snapshot["flags"])

@@ -1,9 +1,10 @@
-"""The two state structures of a join of two streams, behind one face.
+"""The state structures of a join of two streams, behind one face.
 
 *Time list* (papers 2 and 3, the default): per cell and stream one list in time order with hash
 chains. *Buckets* (paper 1): per hash bucket and stream one circular buffer that is scanned; one
-bucket is nested loops. Both are block lists, with list 2p + s for stream s of part p, so that
-growth, size, contents and snapshot are one piece of code.
+bucket is nested loops. *Counted* (count windows): one list per key and stream, which grow in
+number, behind one time list per stream. All are block lists, with list 2p + s for stream s of
+part p, so that growth, size, contents and snapshot are one piece of code.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import buckets, cursor, time_list
+from windrow.kernels import buckets, counted, cursor, time_list
 from windrow.kernels import lists as ls
 from windrow.model import WindrowError
 from windrow.state.lists import Lists, Snapshot
 
-Structure = Literal["time-list", "buckets"]
+Structure = Literal["time-list", "buckets", "counted"]
 JoinKernel = Callable[
     [NDArray[np.int64], NDArray[np.int64], cursor.Batch, ls.ListArrays, cursor.Buffers], int
 ]
 
 STREAMS = 2
 #: Records in a block: buckets hold few tuples each, so their blocks are small.
-BLOCK_BITS: dict[Structure, int] = {"time-list": 6, "buckets": 4}
+BLOCK_BITS: dict[Structure, int] = {"time-list": 6, "buckets": 4, "counted": 3}
 KERNELS: dict[Structure, JoinKernel] = {
     "time-list": time_list.join_time_lists,
     "buckets": buckets.join_buckets,
+    "counted": counted.join_counted,
 }
 
 
@@ -39,7 +41,8 @@ class JoinState:
     Parameters
     ----------
     structure: "time-list" or "buckets".
-    parts: cells of a time list (a matter of cache only), or paper 1's number of buckets.
+    parts: cells of a time list (a matter of cache only), paper 1's number of buckets, or one
+        more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
     """
 
@@ -49,7 +52,7 @@ class JoinState:
         self.lists = Lists(
             STREAMS * parts,
             bits=BLOCK_BITS[structure],
-            chained=structure == "time-list",
+            chained={"time-list": STREAMS * parts, "buckets": 0, "counted": STREAMS}[structure],
             expected=expected,
         )
 
@@ -71,6 +74,11 @@ class JoinState:
             self.lists.make_room()
         self.lists.forget_old()
         return status
+
+    def add_parts(self, count: int) -> None:
+        """Make room for the tuples of so many more keys (count windows)."""
+        self.parts += count
+        self.lists.add(STREAMS * count)
 
     # -- size and contents -----------------------------------------------------------------
 
@@ -113,6 +121,8 @@ class JoinState:
         structure = str(snapshot.get("structure"))
         if structure not in KERNELS:
             raise WindrowError(f"a snapshot names the unknown state structure {structure!r}")
-        state = cls("buckets" if structure == "buckets" else "time-list", int(snapshot["parts"]))
+        state = cls.__new__(cls)
+        state.structure = next(known for known in KERNELS if known == structure)
+        state.parts = int(snapshot["parts"])
         state.lists = Lists.restore(snapshot)
         return state

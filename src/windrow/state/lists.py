@@ -28,26 +28,26 @@ class Lists:
     ----------
     count: how many lists.
     bits: a block holds 2**bits records.
-    chained: whether the lists have hash chains (a time list) or are scanned (buckets).
+    chained: how many of them, the first ones, have hash chains; the others can only be scanned.
     expected: live records to make room for from the start; growth takes care of the rest.
     """
 
-    def __init__(self, count: int, *, bits: int, chained: bool, expected: int = 0) -> None:
+    def __init__(self, count: int, *, bits: int, chained: int, expected: int = 0) -> None:
         self.chained = chained
         each = expected // max(count, 1)
         blocks = 8 + count + (expected >> bits)
         self.records = np.empty((blocks << bits, ls.COLUMNS), np.int64)
         self.old = np.empty((1, ls.COLUMNS), np.int64)
         self.follow = np.empty(blocks, np.int64)
-        self.meta = np.zeros((count, ls.LIST_COLUMNS), np.int64)
+        self._room = self.meta = np.zeros((count, ls.LIST_COLUMNS), np.int64)
         self.meta[:, ls.NEWEST] = BEGINNING
         self.pool = np.zeros(ls.POOL_SCALARS, np.int64)
         self.pool[ls.FREE] = -1
         self.pool[ls.BITS] = bits
-        heads = _power_of_two(max(each, 64)) if chained else 0
-        self.meta[:, ls.HEADS] = heads
-        self.meta[:, ls.HEADS_AT] = np.arange(count) * heads
-        self.heads = np.full(count * heads, ls.NO_LINK, np.int64)
+        heads = _power_of_two(max(each, 64))
+        self.meta[:chained, ls.HEADS] = heads
+        self.meta[:chained, ls.HEADS_AT] = np.arange(chained) * heads
+        self.heads = np.full(chained * heads, ls.NO_LINK, np.int64)
         segments = _power_of_two(max((each >> bits) + 2, 4))
         self.meta[:, ls.SEGMENTS] = segments
         self.meta[:, ls.SEGMENTS_AT] = np.arange(count) * segments
@@ -72,6 +72,24 @@ class Lists:
         parts = (self.records, self.follow, self.heads, self.segments, self.meta)
         old = self.old.nbytes if self.pool[ls.MOVED] < self.pool[ls.SPLIT] else 0
         return sum(part.nbytes for part in parts) + old
+
+    def add(self, count: int) -> None:
+        """Append so many empty lists without chains."""
+        first, last = len(self.meta), len(self.meta) + count
+        if last > len(self._room):
+            room = np.zeros((max(last, 2 * first), ls.LIST_COLUMNS), np.int64)
+            room[:first] = self.meta
+            self._room = room
+        self.meta = self._room[:last]
+        start = int(self.pool[ls.SEGMENTS_USED])
+        self.meta[first:, ls.NEWEST] = BEGINNING
+        self.meta[first:, ls.SEGMENTS] = 1
+        self.meta[first:, ls.SEGMENTS_AT] = np.arange(start, start + count)
+        self.pool[ls.SEGMENTS_USED] += count
+        if start + count > len(self.segments):
+            room = np.empty(start + count + len(self.segments), np.int64)
+            room[: len(self.segments)] = self.segments
+            self.segments = room
 
     # -- growth ----------------------------------------------------------------------------
 
@@ -135,7 +153,7 @@ class Lists:
 
     def probe(self, lst: int, key: int) -> NDArray[np.int64]:
         """The live rows of one key, newest first."""
-        if not self.chained:
+        if lst >= self.chained:
             records = self.live_records(lst)[::-1]
             return records[records[:, ls.KEY] == key, ls.ROW]
         rows = np.empty(int(self.live()[lst]), np.int64)
@@ -166,7 +184,7 @@ class Lists:
         restored = cls(
             len(lengths),
             bits=int(snapshot["bits"]),
-            chained=bool(snapshot["chained"]),
+            chained=int(snapshot["chained"]),
             expected=int(lengths.sum()),
         )
         ends = np.cumsum(lengths)

@@ -1,0 +1,60 @@
+"""What goes in and out of an operator: arrivals by stream, pieces of results by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """One stream's tuples of a batch: times, key hashes, row ids. Ids only grow over batches."""
+
+    ts: Rows
+    key: Rows
+    row: Rows
+
+    @classmethod
+    def empty(cls) -> Arrivals:
+        """No tuples."""
+        none = np.empty(0, np.int64)
+        return cls(none, none, none)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Arrivals]) -> Arrivals:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.empty()
+        return cls(
+            np.concatenate([part.ts for part in parts]),
+            np.concatenate([part.key for part in parts]),
+            np.concatenate([part.row for part in parts]),
+        )
+
+    def part(self, start: int, stop: int) -> Arrivals:
+        """A stretch of them."""
+        return Arrivals(self.ts[start:stop], self.key[start:stop], self.row[start:stop])
+
+    def in_time_order(self) -> Arrivals:
+        """The same, sorted by time; equal times keep their order."""
+        if len(self.ts) < 2 or bool((self.ts[1:] >= self.ts[:-1]).all()):
+            return self
+        order = np.argsort(self.ts, kind="stable")
+        return Arrivals(self.ts[order], self.key[order], self.row[order])
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Results of one kind: row ids per stream (None where the struct is null), and their `ts`."""
+
+    kind: Literal["match", "unmatched", "late"]
+    rows: tuple[Rows | None, ...]
+    ts: Rows

@@ -1,0 +1,131 @@
+"""The join with count windows, on input in global time order.
+
+    arrivals --> synchronise --> number the keys --> kernel: append, expire, probe --> pieces
+
+Which tuples a count window still holds at time t is known only when every tuple up to t is
+there, so input waits until the slowest stream has passed it. That costs delay, not exactness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import counted
+from windrow.kernels import cursor as c
+from windrow.model import END, CountWindow, Window
+from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.synchronise import Synchronise
+from windrow.operators.window_join import JoinConfig, WindowJoin
+from windrow.state.directory import Directory, SameKey
+from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.lists import Snapshot
+
+Nulls = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
+
+
+class CountJoin(WindowJoin):
+    """A window join in which at least one window counts rows.
+
+    Parameters
+    ----------
+    windows: the streams' windows.
+    nulls: per stream, which of some row ids have a null key. They match nothing, but where the
+        window counts the whole stream they count.
+    same: per asking stream, how keys are compared; None where equal hashes are equal keys.
+    """
+
+    def __init__(
+        self,
+        config: JoinConfig,
+        windows: Sequence[Window | None],
+        nulls: Sequence[Nulls],
+        same: Sequence[SameKey] | None,
+    ) -> None:
+        super().__init__(config, JoinState("counted"))
+        self.kinds = [_kind(window) for window in windows]
+        self.counts = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
+        self.nulls = nulls
+        self.same = same
+        self.directory = Directory()
+        self.sync = Synchronise(STREAMS)
+
+    def counts_keyless(self, stream: int) -> bool:
+        """Are tuples with a null key wanted too? They only count."""
+        return self.kinds[stream] == counted.PER_STREAM
+
+    def process(
+        self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
+    ) -> Iterator[Piece]:
+        """Join what this batch has made complete."""
+        if self.config.flagged:
+            self._cover(arrivals)
+        bound = min(after)
+        ready = self.sync.pass_on(arrivals, bound)
+        # A stream that has ended, with nothing left waiting, holds nobody's tuples any more.
+        freed = [
+            END if after[stream] == END and not self.sync.held(stream) else bound
+            for stream in range(STREAMS)
+        ]
+        yield from self._run(self._number(ready), before, freed)
+
+    def _number(self, sides: Sequence[Arrivals]) -> c.Batch:
+        """Lay the tuples out by side and time, with the part that has their key."""
+        end = np.cumsum([len(side.ts) for side in sides])
+        at = end - [len(side.ts) for side in sides]
+        tuples = np.zeros((int(end[-1]), 4), np.int64)
+        per_key = [kind == counted.PER_KEY for kind in self.kinds]
+        # Streams that bring keys go first, so that the others find them.
+        for stream in sorted(range(STREAMS), key=lambda s: not per_key[s]):
+            side = sides[stream]
+            mine = tuples[at[stream] : end[stream]]
+            mine[:, 0], mine[:, 1], mine[:, 2] = side.ts, side.key, side.row
+            null = self.nulls[stream](side.row)
+            if any(per_key):
+                same = None if self.same is None else self.same[stream]
+                keyed = np.flatnonzero(~null)
+                mine[keyed, 3] = self.directory.numbers(
+                    stream, side.row[keyed], side.key[keyed], same, add=per_key[stream]
+                )
+            mine[null, 3] = counted.KEYLESS
+            if self.config.flagged:
+                # Already delivered, where their side is preserved: they must not leave again.
+                self.flags.set(stream, side.row[null])
+        self.state.add_parts(self.directory.count + 1 - self.state.parts)
+        self.cursor[c.GROUP_AT], self.cursor[c.GROUP_AT_TWO] = at
+        return c.Batch(tuples, at, end, self.flags.bytes)
+
+    def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
+        asked = super()._asked(before, after)
+        for stream in range(STREAMS):
+            asked[c.KIND_ONE + stream] = self.kinds[stream]
+            asked[c.COUNT_ONE + stream] = self.counts[stream]
+        return asked
+
+    def _oldest(self, stream: int, end: int) -> int:
+        waiting = (int(chunk.row.min()) for chunk in self.sync.waiting[stream])
+        return min(super()._oldest(stream, end), *waiting, end)
+
+    # -- snapshot --------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """As of a window join, with what waits and the directory of keys."""
+        return {
+            **super().snapshot(),
+            "waiting": self.sync.snapshot(),
+            "directory": self.directory.snapshot(),
+        }
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot."""
+        super().resume(snapshot)
+        self.sync = Synchronise.restore(snapshot["waiting"])
+        self.directory = Directory.restore(snapshot["directory"])
+
+
+def _kind(window: Window | None) -> int:
+    if isinstance(window, CountWindow):
+        return counted.PER_KEY if window.per == "key" else counted.PER_STREAM
+    return counted.BY_TIME

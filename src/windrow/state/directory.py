@@ -1,0 +1,106 @@
+"""A directory of keys: each key once, with a number. Count windows need it to count by key.
+
+Hashes can collide, and counting two keys as one would be wrong, so a number is a key's only
+after the key columns have been compared with those of the row that stands for it. A key whose
+number belongs to another tries again with its hash salted by the round. Numbers start at 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import contents, hashing
+from windrow.state.lists import Lists, Snapshot
+
+#: Are these rows' keys (of the asking stream) those of these standing rows? Pair by pair.
+#: A standing row is (stream, row id).
+SameKey = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+
+ABSENT = -1
+
+
+class Directory:
+    """Key numbers by hash, verified; and for each number a row that has the key."""
+
+    def __init__(self) -> None:
+        self.lists = Lists(1, bits=6, chained=1)
+        self.count = 0
+        #: Stream and row id that stand for each number; number 0 is no key.
+        self.stands = np.zeros((2, 1), np.int64)
+
+    def numbers(
+        self,
+        stream: int,
+        rows: NDArray[np.int64],
+        hashes: NDArray[np.int64],
+        same: SameKey | None,
+        add: bool,
+    ) -> NDArray[np.int64]:
+        """Each row's key number; unknown keys are added, or ABSENT. `same` None: hashes decide."""
+        result = np.full(len(rows), ABSENT, np.int64)
+        open_ = np.arange(len(rows))
+        salted = hashes
+        salt = 0
+        while len(open_):
+            found = self._look_up(stream, rows[open_], salted, add)
+            if same is None:
+                return found
+            known = found != ABSENT
+            right = known.copy()
+            standing = self.stands[:, found[known]]
+            right[known] = same(rows[open_[known]], standing[0], standing[1])
+            result[open_[right]] = found[right]
+            # Newest rows stand for their keys: those are the ones that stay stored longest.
+            if add:
+                self.stands[0, found[right]] = stream
+                self.stands[1, found[right]] = rows[open_[right]]
+            open_ = open_[known & ~right]
+            salt += 1
+            salted = np.full(len(open_), salt, np.int64)
+            hashing.fold(hashes[open_], salted)
+        return result
+
+    def _look_up(
+        self, stream: int, rows: NDArray[np.int64], keys: NDArray[np.int64], add: bool
+    ) -> NDArray[np.int64]:
+        found = np.empty(len(keys), np.int64)
+        before = following = self.count + 1
+        done = 0
+        while done < len(keys):
+            done, after = contents.find_all(
+                self.lists.arrays(), 0, keys, done, following if add else ABSENT, found
+            )
+            if add:
+                following = after
+            if done < len(keys):
+                self.lists.make_room()
+        self.lists.forget_old()
+        self.count = following - 1
+        if following > self.stands.shape[1]:
+            room = np.zeros((2, 2 * following), np.int64)
+            room[:, : self.stands.shape[1]] = self.stands
+            self.stands = room
+        fresh = np.flatnonzero(found >= before)[::-1]
+        # Backwards, so that the first row with a new number is the one that stands for it.
+        self.stands[0, found[fresh]] = stream
+        self.stands[1, found[fresh]] = rows[fresh]
+        return found
+
+    def snapshot(self) -> Snapshot:
+        """Plain data."""
+        return {
+            "keys": self.lists.snapshot(),
+            "stands": self.stands[:, : self.count + 1].copy(),
+        }
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> Directory:
+        """The directory a snapshot was taken of."""
+        directory = cls()
+        directory.lists = Lists.restore(snapshot["keys"])
+        directory.stands = np.array(snapshot["stands"])
+        directory.count = directory.stands.shape[1] - 1
+        return directory
