@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# numba's cache cannot see a change in a file that a kernel's file imports; a cache per state can.
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat src/windrow/kernels/*.py | cksum | cut -d' ' -f1)
 
 # The stamp holds what .venv was built for; another Python or a moved tree makes it stale.
 VERSION := $(shell $(PYTHON) -c 'import sys; print(".".join(map(str, sys.version_info[:3])))' 2>/dev/null)

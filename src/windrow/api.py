@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from inspect import signature
+from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
 from windrow import checks, duration, expressions
+from windrow.cost.optimizer import Choice, Statistics, choose
+from windrow.explanation import Explanation
+from windrow.local.engine import METADATA_KEY, LocalJoin
+from windrow.local.payload import Payload
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, Window, WindrowError
+from windrow.state.join_state import JoinState
 
 Duration = str | timedelta
 
@@ -147,25 +154,82 @@ def _between(between: tuple[Duration, Duration] | None) -> tuple[int, int] | Non
     return lo, hi
 
 
-def join(*streams: Stream, **choices: Any) -> pa.Table:
-    """temp"""
-    from windrow.local.engine import LocalJoin
-    from windrow.local.payload import Payload
-    from windrow.state.join_state import JoinState
+class Choices(TypedDict, total=False):
+    """The keywords of `join`; `plan` has their defaults."""
 
+    how: str
+    condition: str | None
+    between: tuple[Duration, Duration] | None
+    closed: bool
+    order: str
+    late: str
+    bad: str
+    violations: str
+    punctuate: bool
+    finals: dict[str, str] | None
+    algorithm: str
+    invalidation: str
+    memory: str
+    alpha: float
+    buckets: int | None
+    batch_rows: int | None
+
+
+def join(*streams: Stream, **choices: Unpack[Choices]) -> pa.Table:
+    """Join two streams; the answer does not depend on how it is computed.
+
+    Parameters
+    ----------
+    how: inner, left, right, full, semi or anti; PySpark's spellings work.
+    condition: more SQL over the streams' structs, such as "imp.price < clk.bid".
+    between: (lo, hi) bounds on the second stream's time less the first's, in place of windows.
+    closed: whether a tuple exactly a window away still joins. Equal times always do.
+    late: "drop" late rows (they are counted) or "keep" them in the result, marked.
+    bad: "drop" rows without a time (counted), or "fail".
+    algorithm: "hash", "nested-loops", or "auto" to decide by the calibrated cost model.
+    invalidation: "time-list", or one of paper 1's: "probe", "probe-insert", "probe-all", "all".
+    buckets: into how many buckets the keys are split; None leaves the choice.
+    batch_rows: feed the tables in pieces of so many rows of each, as a stream would bring them.
+
+    The other keywords belong to later versions and are refused unless at their defaults.
+
+    Returns a table: one struct column per stream, `ts` (the largest event time in the row), and
+    `kind` with late="keep". Semi and anti joins have the first stream only.
+    """
+    return local_join(plan(*streams, **choices)).run()
+
+
+def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
+    """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
-    payloads = [Payload(s) for s in asked.streams]
-    if asked.algorithm == "nested-loops" or asked.streams[0].key is None:
-        state = JoinState("buckets", 1)
-    elif asked.invalidation == "time-list":
-        state = JoinState("time-list", asked.buckets or 1)
-    else:
-        state = JoinState("buckets", asked.buckets or 100)
-    return LocalJoin(asked, state, payloads).run()
+    return Explanation(asked, _choice(asked, [Payload(stream) for stream in asked.streams]))
+
+
+# One list of defaults: `plan` has it, and help() shows it for the others too.
+for _function in (join, explain):
+    _function.__signature__ = signature(plan).replace(  # type: ignore[attr-defined]
+        return_annotation=signature(_function).return_annotation
+    )
 
 
 def metrics(result: pa.Table) -> Metrics:
-    import json
-    from windrow.local.engine import METADATA_KEY
+    """The figures of a join, from its result."""
+    found = (result.schema.metadata or {}).get(METADATA_KEY)
+    if found is None:
+        raise WindrowError(
+            "this table carries no metrics; pass the table that windrow.join returned, before its "
+            "schema's metadata is replaced"
+        )
+    return Metrics(**json.loads(found))
 
-    return Metrics(**json.loads(result.schema.metadata[METADATA_KEY]))
+
+def local_join(asked: JoinPlan) -> LocalJoin:
+    """A run of a plan over tables that has not begun: batches can be fed by hand."""
+    payloads = [Payload(stream) for stream in asked.streams]
+    choice = _choice(asked, payloads)
+    return LocalJoin(asked, payloads, JoinState(choice.structure, choice.parts, choice.expected))
+
+
+def _choice(asked: JoinPlan, payloads: Sequence[Payload]) -> Choice:
+    one, two = (payload.columns for payload in payloads)
+    return choose(asked, Statistics.of(one.ts, one.keys.hashes, two.ts, two.keys.hashes))

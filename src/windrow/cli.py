@@ -82,6 +82,32 @@ def report_experiments(out: Out = OUT) -> None:
         typer.echo(report.write(out))
 
 
+@app.command()
+def demo() -> None:
+    """Join auctions with their bids, show the result and check it."""
+    from windrow.demo import run
+
+    if not run():
+        raise typer.Exit(1)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; none means all.")
+    ] = None,
+) -> None:
+    """Run the benchmarks of a source tree, as ratios to their peers."""
+    import subprocess
+    import sys
+
+    if not Path("benchmarks/__main__.py").is_file():
+        typer.echo("windrow: no benchmarks here; run this in windrow's source tree", err=True)
+        raise typer.Exit(2)
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *(names or [])], check=False)
+    raise typer.Exit(done.returncode)
+
+
 def _print_claims(results: list[Result]) -> None:
     from rich.table import Table
     from rich.text import Text

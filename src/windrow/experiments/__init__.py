@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.experiments.frame import Experiment, id_order
+from windrow.experiments.paper1 import figure_4, figure_5, figure_6, figure_7, figure_8
 from windrow.model import WindrowError
 
-EXPERIMENTS: tuple[Experiment, ...] = ()
+EXPERIMENTS: tuple[Experiment, ...] = (
+    figure_4.EXPERIMENT,
+    figure_5.EXPERIMENT,
+    figure_6.EXPERIMENT,
+    figure_7.EXPERIMENT,
+    figure_8.EXPERIMENT,
+)
 
 
 def catalogue(experiments: Sequence[Experiment] | None = None) -> dict[str, Experiment]:

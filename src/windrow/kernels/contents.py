@@ -121,3 +121,12 @@ def find_all(
             following += 1
         found[k] = result
     return keys.shape[0], following
+
+
+@kernel
+def follow(ring: NDArray[np.int64], steps: int) -> int:
+    """Walk a ring of indices: each read waits for the one before (the benchmarks' yardstick)."""
+    at = 0
+    for _ in range(steps):
+        at = ring[at]
+    return at

@@ -13,9 +13,15 @@ directory per state of this folder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -30,3 +36,31 @@ def inlined(function: F) -> F:
     """A step of a kernel, compiled into each caller: calls with this many arrays are dear."""
     compiled: F = numba.njit(inline="always", error_model="numpy", _nrt=False)(function)
     return compiled
+
+
+if numba.config.DISABLE_JIT:
+
+    def prefetch(array: NDArray[np.int64], at: int) -> None:
+        """Interpreted, there is nothing to hide."""
+
+else:
+
+    @intrinsic  # type: ignore[misc]
+    def prefetch(typing: Any, array: Any, at: Any) -> Any:
+        """Ask for array[at] (its first element) to be in the cache soon."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = signature.args[0]
+            made = context.make_array(kind)(context, builder, args[0])
+            index = [args[1]] + [context.get_constant(types.intp, 0)] * (kind.ndim - 1)
+            pointer = cgutils.get_item_pointer(context, builder, kind, made, index)
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            function = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0i8")
+            # To read, to keep in every level of the cache, data.
+            builder.call(
+                function, [builder.bitcast(pointer, byte), number(0), number(3), number(1)]
+            )
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate

@@ -33,12 +33,12 @@ METADATA_KEY = b"windrow.metrics"
 class LocalJoin:
     """One run of a plan."""
 
-    def __init__(self, plan: JoinPlan, state: JoinState, payloads: Sequence[Payload]) -> None:
+    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> None:
         self.plan = plan
         self.payloads = payloads
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        self.join = operator(plan, state, payloads)
+        self.join = operator(plan, payloads, state)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
         self.schema = output_schema(plan, payloads)
@@ -55,22 +55,22 @@ class LocalJoin:
         longest = max(len(payload) for payload in self.payloads)
         step = self.plan.batch_rows or max(longest, 1)
         for start in range(0, max(longest, 1), step):
-            yield from self.batch(start, start + step)
+            yield from self.batch([(start, start + step)] * len(self.payloads))
 
     # -- a batch ---------------------------------------------------------------------------
 
-    def batch(self, start: int, stop: int) -> Iterator[Piece]:
-        """Rows [start, stop) of each table."""
+    def batch(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+        """Rows [start, stop) of each table; each must go on where the last batch stopped."""
         before = [progress.now for progress in self.progress]
         admitted = [
             admit(payload.columns, min(start, len(payload)), min(stop, len(payload)), now)
-            for payload, now in zip(self.payloads, before, strict=True)
+            for payload, (start, stop), now in zip(self.payloads, ranges, before, strict=True)
         ]
         self.metrics.batches += 1
         for stream, part in enumerate(admitted):
             self._note(stream, part)
             self.progress[stream].observe(part.newest, part.newest_beat)
-            if stop >= len(self.payloads[stream]):
+            if ranges[stream][1] >= len(self.payloads[stream]):
                 self.progress[stream].end()
             yield from self._aside(stream, part)
         after = [progress.now for progress in self.progress]
@@ -139,7 +139,7 @@ class LocalJoin:
         return figures
 
 
-def operator(plan: JoinPlan, state: JoinState, payloads: Sequence[Payload]) -> WindowJoin:
+def operator(plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> WindowJoin:
     """The operator that a plan asks for."""
     one, two = plan.preserved
     config = JoinConfig(
@@ -154,7 +154,7 @@ def operator(plan: JoinPlan, state: JoinState, payloads: Sequence[Payload]) -> W
         return WindowJoin(config, state)
     keys = [payload.columns.keys for payload in payloads]
     same = None if keys[0].exact else [same_key(keys, stream) for stream in range(len(keys))]
-    return CountJoin(config, windows, [k.is_null for k in keys], same)
+    return CountJoin(config, state, windows, [k.is_null for k in keys], same)
 
 
 def same_key(keys: Sequence[Keys], asking: int) -> SameKey:

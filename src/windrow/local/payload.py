@@ -18,7 +18,9 @@ class Payload:
 
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self.table: pa.Table = stream.data.combine_chunks()
+        self.table: pa.Table = stream.data
+        # A chunked column would be gathered chunk by chunk; whole, it is one `take`.
+        self.whole = [_plain(column) for column in self.table.columns]
         self.columns = self._columns()
 
     def __len__(self) -> int:
@@ -37,18 +39,21 @@ class Payload:
 
     def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
         """A possibly dotted column of the given rows."""
-        return _plain(pc.take(expressions.extract(self.table, path), pa.array(rows)))
+        return gather(_plain(expressions.extract(self.table, path)), rows)
 
     def struct(self, rows: NDArray[np.int64] | None, length: int) -> pa.StructArray:
         """The given rows as structs; None: as many nulls."""
         fields = list(self.table.schema)
         if rows is None:
             return pa.nulls(length, pa.struct(fields))
-        chosen = pa.array(rows)
-        arrays = [_plain(pc.take(column, chosen)) for column in self.table.columns]
-        if not arrays:
+        if not fields:
             return pa.array([{}] * length, pa.struct([]))
-        return pa.StructArray.from_arrays(arrays, fields=fields)
+        return pa.StructArray.from_arrays([gather(c, rows) for c in self.whole], fields=fields)
+
+
+def gather(column: pa.Array | pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:
+    """The values at these rows; row ids are ours, so no bounds are checked."""
+    return _plain(pc.take(column, pa.array(rows), boundscheck=False))
 
 
 def micros(
@@ -77,4 +82,6 @@ def micros(
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One contiguous array."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

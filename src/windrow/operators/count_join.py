@@ -40,11 +40,12 @@ class CountJoin(WindowJoin):
     def __init__(
         self,
         config: JoinConfig,
+        state: JoinState,
         windows: Sequence[Window | None],
         nulls: Sequence[Nulls],
         same: Sequence[SameKey] | None,
     ) -> None:
-        super().__init__(config, JoinState("counted"))
+        super().__init__(config, state)
         self.kinds = [_kind(window) for window in windows]
         self.counts = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
         self.nulls = nulls

@@ -35,7 +35,8 @@ class Lists:
     def __init__(self, count: int, *, bits: int, chained: int, expected: int = 0) -> None:
         self.chained = chained
         each = expected // max(count, 1)
-        blocks = 8 + count + (expected >> bits)
+        # Each list ends in a block that is half full on average, and begins in another one.
+        blocks = 8 + count + ((expected + expected // 16) >> bits)
         self.records = np.empty((blocks << bits, ls.COLUMNS), np.int64)
         self.old = np.empty((1, ls.COLUMNS), np.int64)
         self.follow = np.empty(blocks, np.int64)

@@ -1,0 +1,50 @@
+"""A plan in words: what is asked, what was chosen, and by which numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow import duration
+from windrow.cost.optimizer import Choice
+from windrow.model import CountWindow, JoinPlan, Stream
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a join will do. Its text is for people; `plan` and `choice` are for programs."""
+
+    plan: JoinPlan
+    choice: Choice
+
+    def __str__(self) -> str:
+        plan, choice = self.plan, self.choice
+        lines = [f"{plan.how} join"]
+        lines += [f"  {_stream(stream)}" for stream in plan.streams]
+        if plan.between is not None:
+            one, two = (stream.name for stream in plan.streams)
+            low, high = (duration.show(bound) for bound in plan.between)
+            lines.append(f"  {low} <= time of {two} - time of {one} <= {high}")
+        elif not plan.closed:
+            lines.append("  windows without their far edge")
+        if plan.condition is not None:
+            lines.append(f"  where {plan.condition}")
+        lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
+        lines.append(f"state: {choice.structure}, {choice.parts} parts, "
+                     f"about {choice.expected:,} live tuples expected")  # fmt: skip
+        lines += [f"cost of {path}: {cost:.3g} s per second of input"
+                  for path, cost in choice.costs.items()]  # fmt: skip
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _stream(stream: Stream) -> str:
+    key = "no key" if stream.key is None else "key " + ", ".join(stream.key)
+    if stream.window is None:
+        window = ""
+    elif isinstance(stream.window, CountWindow):
+        window = f", window of {stream.window.n} rows per {stream.window.per}"
+    else:
+        window = f", window {duration.show(stream.window.micros)}"
+    late = f", lateness {duration.show(stream.lateness)}" if stream.lateness else ""
+    return f"{stream.name}: {key}, time {stream.time}{window}{late}"
