@@ -40,7 +40,7 @@ def stream_of(live: int, seed: int) -> pa.Table:
 
 @dataclass(frozen=True)
 class Figures:
-    """Per tuple: nanoseconds, stored tuples compared and checked, matches. And the state's bytes."""
+    """Per tuple: nanoseconds, stored tuples compared and checked, matches; the state's bytes."""
 
     ns: float
     compared: float

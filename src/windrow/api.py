@@ -207,9 +207,8 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
 
 # One list of defaults: `plan` has it, and help() shows it for the others too.
 for _function in (join, explain):
-    _function.__signature__ = signature(plan).replace(  # type: ignore[attr-defined]
-        return_annotation=signature(_function).return_annotation
-    )
+    _shown = signature(plan).replace(return_annotation=signature(_function).return_annotation)
+    setattr(_function, "__signature__", _shown)  # noqa: B010
 
 
 def metrics(result: pa.Table) -> Metrics:

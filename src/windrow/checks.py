@@ -227,14 +227,21 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def zone(stream: Stream) -> str | None:
+    """The time zone of a stream's times."""
+    kind = expressions.resolve(stream.schema, stream.time)
+    name: str | None = kind.tz if kind is not None else None
+    return name
+
+
 def _same_clock(one: Stream, two: Stream) -> None:
-    zones = [expressions.resolve(s.schema, s.time).tz for s in (one, two)]
+    zones = [zone(s) for s in (one, two)]
     if (zones[0] is None) != (zones[1] is None):
         zoned, other = (one, two) if zones[0] is not None else (two, one)
         raise WindrowError(
-            f"time column {zoned.time!r} of stream {zoned.name!r} has a time zone but {other.time!r}"
-            f" of stream {other.name!r} has none; cast one of them, so that both mean instants or "
-            "both mean wall-clock times"
+            f"time column {zoned.time!r} of stream {zoned.name!r} has a time zone but "
+            f"{other.time!r} of stream {other.name!r} has none; cast one of them, so that both "
+            "mean instants or both mean wall-clock times"
         )
 
 

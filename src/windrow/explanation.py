@@ -31,8 +31,6 @@ class Explanation:
         lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
         lines.append(f"state: {choice.structure}, {choice.parts} parts, "
                      f"about {choice.expected:,} live tuples expected")  # fmt: skip
-        lines += [f"cost of {path}: {cost:.3g} s per second of input"
-                  for path, cost in choice.costs.items()]  # fmt: skip
         return "\n".join(lines)
 
     __repr__ = __str__

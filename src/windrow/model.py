@@ -18,7 +18,7 @@ Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 #: Columns of the result beside the streams' own, so no stream may be called that.
 RESERVED_NAMES = ("ts", "kind")
 
-#: Times and durations stay below 2**61 µs (about 73,000 years), so that no sum in a kernel overflows.
+#: Times and durations stay below 2**61 µs (about 73,000 years): no sum in a kernel overflows.
 LARGEST_MICROS = 2**61
 #: A stream's progress before its first row, and after the end of a finite input.
 BEGINNING = -(2**62)

@@ -44,7 +44,7 @@ LEAST = 1e-10
 
 @dataclass(frozen=True)
 class Trial:
-    """A steady run: both streams alike, `live` tuples of each in the window, none stale.
+    """A steady run: both streams alike, `tuples` a second of each, `live` of them in the window.
 
     A probe meets about `live / values` tuples in its bucket or chain. Their keys differ, so
     there is next to nothing to hand over, unless `matching`.
@@ -68,19 +68,19 @@ class Method:
 
     @property
     def matching(self) -> Trial:
-        """The run with many comparisons, shorter, now with results."""
-        return replace(self.many, tuples=self.many.tuples // 2, matching=True)
+        """The run with many comparisons, now with results, so of a smaller state."""
+        return replace(self.many, live=self.many.live // 2, matching=True)
 
 
 #: The windows keep the state in the cache, as the optimizer's choice of cells does.
 METHODS: dict[AccessPath, Method] = {
     "nested-loops": Method(
         "buckets", 1, "time-list",
-        few=Trial(20_000, live=4), many=Trial(4_000, live=500),
+        few=Trial(20_000, live=4), many=Trial(1_500, live=1_000),
     ),
     "hash": Method(
         "time-list", 8, "time-list",
-        few=Trial(20_000, live=8_000, values=8_000), many=Trial(20_000, live=8_000, values=250),
+        few=Trial(20_000, live=8_000, values=8_000), many=Trial(15_000, live=8_000, values=320),
     ),
     "buckets": Method(
         "buckets", 100, "probe-insert",
@@ -147,18 +147,16 @@ def _measure(method: Method, repeats: int) -> Constants:
 
 
 def _steady(method: Method, trial: Trial, repeats: int) -> Timing:
-    """Fill the windows, then time the rest."""
-    seconds = 1.0
-    window = round(trial.live / trial.tuples * seconds * MICROS)
-    full = trial.tuples + trial.live
-    streams = [_stream(trial, full, seconds * full / trial.tuples, side) for side in range(2)]
-    end = window + round(seconds * MICROS)
+    """Fill the windows, then time a second of stream."""
+    seconds = trial.live / trial.tuples
+    window, end = round(seconds * MICROS), round((seconds + 1) * MICROS)
+    streams = [_stream(trial, seconds + 1, side) for side in range(2)]
     cut = [int(np.searchsorted(stream.ts, window)) for stream in streams]
     first = [stream.part(0, at) for stream, at in zip(streams, cut, strict=True)]
     rest = [stream.part(at, len(stream.ts)) for stream, at in zip(streams, cut, strict=True)]
     timings = []
     for _ in range(repeats):
-        join = _join(method, method.invalidation, window, 2 * trial.live)
+        join = _join(method, window, 2 * trial.live)
         _feed(join, first, BEGINNING, window)
         before, matches = join.work()[0], join.matches
         took = _feed(join, rest, window, end)
@@ -170,19 +168,20 @@ def _steady(method: Method, trial: Trial, repeats: int) -> Timing:
 def _burst(method: Method, repeats: int) -> float:
     """Seconds a tuple, when one step of progress empties a full state."""
     trial = replace(method.many, tuples=20_000)
-    stream = _stream(trial, trial.tuples, 1.0, side=0)
+    stream = _stream(trial, seconds=1, side=0)
     nobody = Arrivals.empty()
     took = []
     for _ in range(repeats):
-        # Only "all" sweeps buckets that nobody probes; the step that drops a tuple is the same.
-        join = _join(method, "all", MICROS, trial.tuples)
+        join = _join(method, MICROS, trial.tuples)
         _feed(join, [stream, nobody], BEGINNING, BEGINNING)
+        # Only "all" sweeps buckets that nobody probes; the step that drops a tuple is the same.
+        join.config = replace(join.config, invalidation="all")
         took.append(_feed(join, [nobody, nobody], BEGINNING, 3 * MICROS) / len(stream.ts))
     return min(took)
 
 
-def _join(method: Method, invalidation: Invalidation, reach: int, expected: int) -> WindowJoin:
-    config = JoinConfig("inner", (reach, reach), (False, False), invalidation)
+def _join(method: Method, reach: int, expected: int) -> WindowJoin:
+    config = JoinConfig("inner", (reach, reach), (False, False), method.invalidation)
     return WindowJoin(config, JoinState(method.structure, method.parts, expected))
 
 
@@ -194,15 +193,14 @@ def _feed(join: WindowJoin, batch: list[Arrivals], before: int, after: int) -> f
     return time.perf_counter() - started
 
 
-def _stream(trial: Trial, tuples: int, seconds: float, side: int) -> Arrivals:
+def _stream(trial: Trial, seconds: float, side: int) -> Arrivals:
     rng = np.random.default_rng(side)
-    ts = arrivals(tuples / seconds, seconds, seed=rng)
+    ts = arrivals(trial.tuples, seconds, seed=rng)
     values = rng.integers(0, trial.values, len(ts), dtype=np.int64)
     # The two streams take their variants from different halves, so that no keys are equal.
-    variants = (
-        None if trial.matching else rng.integers(0, 128, len(ts), dtype=np.int64) + 128 * side
-    )
-    return Arrivals(ts, spread(values, trial.values, variants), np.arange(len(ts)))
+    variants = rng.integers(128 * side, 128 * (side + 1), len(ts), dtype=np.int64)
+    keys = spread(values, trial.values, None if trial.matching else variants)
+    return Arrivals(ts, keys, np.arange(len(ts)))
 
 
 # -- keeping ---------------------------------------------------------------------------------

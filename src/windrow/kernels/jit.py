@@ -38,14 +38,14 @@ def inlined(function: F) -> F:
     return compiled
 
 
-if numba.config.DISABLE_JIT:
+if getattr(numba.config, "DISABLE_JIT", False):
 
     def prefetch(array: NDArray[np.int64], at: int) -> None:
         """Interpreted, there is nothing to hide."""
 
 else:
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def prefetch(typing: Any, array: Any, at: Any) -> Any:
         """Ask for array[at] (its first element) to be in the cache soon."""
 

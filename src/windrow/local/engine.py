@@ -207,9 +207,8 @@ def output_schema(plan: JoinPlan, payloads: Sequence[Payload]) -> pa.Schema:
         pa.field(payloads[s].stream.name, pa.struct(list(payloads[s].table.schema)))
         for s in plan.shown
     ]
-    first = plan.streams[0]
-    zone = expressions.resolve(first.schema, first.time).tz
-    fields.append(pa.field("ts", pa.timestamp("us", zone)))
+    time = expressions.extract(payloads[0].table, plan.streams[0].time)
+    fields.append(pa.field("ts", pa.timestamp("us", time.type.tz)))
     if plan.marked:
         fields.append(pa.field("kind", pa.string()))
     return pa.schema(fields)

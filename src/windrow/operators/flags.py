@@ -59,7 +59,8 @@ class Flags:
 
     def get(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Have these rows met a partner?"""
-        return self.bytes[rows + self.shift(stream)] != 0
+        found: NDArray[np.bool_] = self.bytes[rows + self.shift(stream)] != 0
+        return found
 
     def set(self, stream: int, rows: NDArray[np.int64]) -> None:
         """They have now."""

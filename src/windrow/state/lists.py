@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
-from windrow.model import BEGINNING, WindrowError
+from windrow.model import BEGINNING, END, WindrowError
 
 #: Raised whenever what a snapshot means changes; a foreign one is refused.
 FORMAT = 1
@@ -88,9 +88,8 @@ class Lists:
         self.meta[first:, ls.SEGMENTS_AT] = np.arange(start, start + count)
         self.pool[ls.SEGMENTS_USED] += count
         if start + count > len(self.segments):
-            room = np.empty(start + count + len(self.segments), np.int64)
-            room[: len(self.segments)] = self.segments
-            self.segments = room
+            more = np.empty(start + count, np.int64)
+            self.segments = np.concatenate([self.segments, more])
 
     # -- growth ----------------------------------------------------------------------------
 
@@ -152,13 +151,19 @@ class Lists:
         rows = np.empty(int(self.live()[lst]), np.int64)
         return rows[: contents.drop_expired(self.arrays(), lst, reach, bound, rows)]
 
+    def trim(self, lst: int, limit: int) -> NDArray[np.int64]:
+        """Drop from the old end until at most `limit` are left: a limit set from outside."""
+        rows = np.empty(max(int(self.live()[lst]) - limit, 0), np.int64)
+        return rows[: contents.drop_expired(self.arrays(), lst, 0, END, rows)]
+
     def probe(self, lst: int, key: int) -> NDArray[np.int64]:
         """The live rows of one key, newest first."""
         if lst >= self.chained:
             records = self.live_records(lst)[::-1]
-            return records[records[:, ls.KEY] == key, ls.ROW]
+            scanned: NDArray[np.int64] = records[records[:, ls.KEY] == key, ls.ROW]
+            return scanned
         rows = np.empty(int(self.live()[lst]), np.int64)
-        return rows[: contents.probe_chain(self.arrays(), lst, np.int64(key), rows)]
+        return rows[: contents.probe_chain(self.arrays(), lst, key, rows)]
 
     def stale(self, lst: int, reach: int, bound: int) -> int:
         """Live records that could be gone: a lazy strategy, or disorder, still keeps them."""

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -143,8 +144,8 @@ def occupancy(setup: Setup, way: Way, stream: int, every: float) -> list[int]:
     join = _join(setup, way)
     borders = np.arange(0, setup.seconds + every / 2, every)
     stored = []
-    for start, stop in zip(borders[:-1], borders[1:], strict=True):
-        _feed(join, setup, float(start), float(stop))
+    for start, stop in pairwise(borders.tolist()):
+        _feed(join, setup, start, stop)
         stored.append(join.state.live_rows(stream))
     return stored
 
@@ -234,7 +235,12 @@ def modelled_seconds(setup: Setup, way: Way, N: float, results: int) -> float:
     return cost * setup.counted + results * C.result
 
 
-# -- fits ------------------------------------------------------------------------------------
+# -- words and fits ----------------------------------------------------------------------------
+
+
+def labels(setup: Setup, counted: str = "comparisons") -> tuple[str, str]:
+    """What the axes say: of the work counted, and of the time it took."""
+    return f"{counted} in {setup.counted:g} s", f"seconds for {setup.counted:g} s of tuples"
 
 
 def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:

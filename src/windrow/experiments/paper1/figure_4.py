@@ -24,7 +24,7 @@ from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, line
 from windrow.progress import Progress
 
 #: Rates of A; that of B is fixed by the set-up.
-RATES = (50, 100, 200, 300, 400, 500, 600)
+RATES = (25, 50, 100, 200, 300, 400, 600)
 SETUP = Setup(rates=(0, 200))
 BUCKETS = 100
 
@@ -93,10 +93,12 @@ def panels(points: Sequence[Point], buckets: int) -> tuple[Panel, ...]:
             [common.modelled_seconds(p.setup, hashed, buckets, p.whj.results) for p in points],
         ),
     )
-    x = f"rate of A (tuples/s), B at {points[0].setup.rates[1]:g}"
+    setup = points[0].setup
+    x = f"rate of A (tuples/s), B at {setup.rates[1]:g}"
+    work, seconds = common.labels(setup)
     return (
-        Panel("counted", x, "comparisons in 30 s", counted, title="Work of the scans", y_log=True),
-        Panel("wall time", x, "seconds for 30 s of tuples", timed, title="Time", y_log=True),
+        Panel("counted", x, work, counted, "Work of the scans", x_log=True, y_log=True),
+        Panel("wall time", x, seconds, timed, "Time", x_log=True, y_log=True),
     )
 
 

@@ -74,9 +74,10 @@ def panels(points: Sequence[Point], setup: Setup) -> tuple[Panel, ...]:
     )
     marks = (Mark(setup.distinct, "distinct values"),)
     x = "buckets"
+    work, seconds = common.labels(setup)
     return (
-        Panel("counted", x, "comparisons in 30 s", counted, "Work of the scans", True, True, marks),
-        Panel("wall time", x, "seconds for 30 s of tuples", timed, "Time", True, True, marks),
+        Panel("counted", x, work, counted, "Work of the scans", True, True, marks),
+        Panel("wall time", x, seconds, timed, "Time", True, True, marks),
     )
 
 

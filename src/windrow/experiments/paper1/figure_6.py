@@ -95,27 +95,10 @@ def panels(curves: Sequence[Curve]) -> tuple[Panel, ...]:
         timed.append(modelled(c.name, c.buckets, seconds))
     marks = tuple(Mark(c.setup.distinct, f"{c.setup.distinct}") for c in curves)
     x = "buckets (marked: the distinct values)"
+    work, clock = common.labels(curves[0].setup)
     return (
-        Panel(
-            "counted",
-            x,
-            "comparisons in 30 s",
-            tuple(counted),
-            "Work of the scans",
-            x_log=True,
-            y_log=True,
-            marks=marks,
-        ),
-        Panel(
-            "wall time",
-            x,
-            "seconds for 30 s of tuples",
-            tuple(timed),
-            "Time",
-            x_log=True,
-            y_log=True,
-            marks=marks,
-        ),
+        Panel("counted", x, work, tuple(counted), "Work of the scans", True, True, marks),
+        Panel("wall time", x, clock, tuple(timed), "Time", True, True, marks),
     )
 
 

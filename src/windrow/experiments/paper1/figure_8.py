@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from windrow.cost.optimizer import cells
 from windrow.cost.paper1 import stale_tuples
 from windrow.experiments.frame import (
     Claim,
@@ -64,11 +65,10 @@ class Occupancy:
     def steady_from(self, name: Invalidation) -> float:
         """The time from which on every count is near the level."""
         level, since = self.level(name), self.times[0]
-        for t, after, count in zip(
-            self.times, [*self.times[1:], math.inf], self.stored[name], strict=True
-        ):
+        after = [*self.times[1:], math.inf]
+        for following, count in zip(after, self.stored[name], strict=True):
             if abs(count / level - 1) > NEAR:
-                since = after
+                since = following
         return since
 
     def modelled(self, name: Invalidation, t: float) -> float:
@@ -99,7 +99,7 @@ def run(
             "rates of A and of B, the probed stream (tuples/s)": list(setup.rates),
             "selectivity": setup.selectivity,
             "buckets": buckets,
-            "cells of the time list": common.cells(setup.live),
+            "cells of the time list": cells(setup.live),
             "counted every (s)": every,
             **{k: v for k, v in setup.parameters().items() if k != "counted and timed"},
         },
