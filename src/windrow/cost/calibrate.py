@@ -88,12 +88,12 @@ METHODS: dict[AccessPath, Method] = {
     ),
 }  # fmt: skip
 
-#: Measured once on an AMD EPYC (2 cores, 512 kB of L2 each), by
+#: Medians of five runs on an AMD EPYC (2 cores, 512 kB of L2 each), rounded, of
 #: python -c "from windrow.cost.calibrate import calibrate; print(calibrate(repeats=15))"
 REFERENCE: dict[AccessPath, Constants] = {
-    "nested-loops": Constants(scan=3.6e-9, insert=60e-9, invalidate=5e-9, result=7e-9),
-    "hash": Constants(scan=3.6e-9, insert=80e-9, invalidate=5e-9, result=7e-9),
-    "buckets": Constants(scan=3.6e-9, insert=80e-9, invalidate=5e-9, result=7e-9),
+    "nested-loops": Constants(scan=2.7e-9, insert=66e-9, invalidate=5.9e-9, result=5.3e-9),
+    "hash": Constants(scan=9.7e-9, insert=80e-9, invalidate=5.6e-9, result=5.5e-9),
+    "buckets": Constants(scan=3.3e-9, insert=67e-9, invalidate=6.9e-9, result=5.8e-9),
 }
 
 

@@ -247,13 +247,22 @@ def cells(live: int) -> int:
 def _numbers(case: Case) -> str:
     one, two = case.statistics.rates
     windows = case.statistics.windows(case.plan)
-    costs = ", ".join(f"{path} {seconds:.3g}" for path, seconds in case.costs.items())
+    costs = ", ".join(f"{path} {_short(seconds)}" for path, seconds in case.costs.items())
     keyed = case.plan.streams[0].key is not None
     keys = f", about {case.statistics.distinct:,} keys" if keyed else ""
     return (
-        f"{one:,.4g} and {two:,.4g} tuples a second kept for {windows[0]:,.4g} and "
-        f"{windows[1]:,.4g} s{keys}, cost in seconds a second: {costs}"
+        f"{_short(one)} and {_short(two)} tuples a second kept for {_short(windows[0])} and "
+        f"{_short(windows[1])} s{keys}, cost in seconds a second: {costs}"
     )
+
+
+def _short(number: float) -> str:
+    """Three digits, or all there are before the point.
+
+    >>> [_short(x) for x in (0.001234, 12.345, 12345.6)]
+    ['0.00123', '12.3', '12,346']
+    """
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _in_cells(parts: int) -> str:
@@ -261,7 +270,7 @@ def _in_cells(parts: int) -> str:
 
 
 def _factor(dear: float, cheap: float) -> str:
-    return f"{dear / cheap:.3g}x" if cheap else "nothing: no tuples are expected"
+    return f"a factor of {_short(dear / cheap)}" if cheap else "nothing: no tuples are expected"
 
 
 # -- estimates -------------------------------------------------------------------------------

@@ -25,12 +25,12 @@ def spread(
     v itself, which spreads the chains of a time list as well.
 
     `variants`, numbers below 2^8, make different keys of one value that share its bucket and its
-    chain. That holds for less than 2^20 distinct values.
+    chain, for N <= distinct and less than 2^20 distinct values.
 
     >>> keys = spread(np.arange(6), distinct=6)
     >>> upper = (keys >> 32) & 0xFFFFFFFF
-    >>> [(upper * N >> 32).tolist() for N in (1, 3, 6, 12)]
-    [[0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 4, 5], [1, 3, 5, 7, 9, 11]]
+    >>> [(upper * N >> 32).tolist() for N in (1, 3, 6, 18)]
+    [[0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2], [0, 1, 2, 3, 4, 5], [1, 4, 7, 10, 13, 16]]
     """
     upper = ((2 * values.astype(np.uint64) + np.uint64(1)) << np.uint64(31)) // np.uint64(distinct)
     if variants is not None:

@@ -24,6 +24,7 @@ except ImportError as error:
         f"windrow.testing needs duckdb and hypothesis ({error}): pip install windrow[testing]"
     ) from error
 
+from windrow.testing import contract
 from windrow.testing.compare import assert_same_rows, rows
 from windrow.testing.duckdb_oracle import duckdb_join
 from windrow.testing.keys import KEY_KINDS, KeyKind
@@ -37,6 +38,7 @@ __all__ = [
     "KeyKind",
     "assert_same_rows",
     "cases",
+    "contract",
     "duckdb_join",
     "naive_batches",
     "naive_join",

@@ -251,8 +251,19 @@ def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
     """
     slope, intercept = np.polyfit(x, y, 1)
     rest = np.asarray(y) - (slope * np.asarray(x) + intercept)
-    total = np.asarray(y) - np.mean(y)
-    return round(float(slope), 9), round(1 - float(rest @ rest) / float(total @ total), 9)
+    around = np.asarray(y) - np.mean(y)
+    # Points that are all the same have nothing that a line could explain.
+    unexplained = float(rest @ rest) / float(around @ around) if around.any() else 1.0
+    return round(float(slope), 9), round(1 - unexplained, 9)
+
+
+def power(x: Sequence[float], y: Sequence[float]) -> float:
+    """The power of x that y follows.
+
+    >>> power([1, 10, 100], [500, 50, 5])
+    -1.0
+    """
+    return line(np.log(x).tolist(), np.log(y).tolist())[0]
 
 
 def deviation(found: Sequence[float], expected: Sequence[float]) -> float:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from windrow.cost.paper1 import effective_buckets
 from windrow.experiments.frame import (
     Claim,
@@ -24,7 +22,7 @@ from windrow.experiments.frame import (
     modelled,
 )
 from windrow.experiments.paper1 import common
-from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, line
+from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, power
 from windrow.progress import Progress
 
 #: Up to the 100 distinct values they divide it, so that every bucket has as many.
@@ -90,7 +88,7 @@ def claims(points: Sequence[Point], setup: Setup) -> tuple[Claim, ...]:
     up_to = [p for p in points if p.buckets <= setup.distinct]
     beyond = [p for p in points if p.buckets >= setup.distinct]
     product = [p.buckets * p.whj.comparisons for p in up_to]
-    exponent = log_slope([p.buckets for p in up_to], [p.whj.comparisons for p in up_to])
+    exponent = power([p.buckets for p in up_to], [p.whj.comparisons for p in up_to])
     flat = [p.whj.comparisons for p in beyond]
     last = points[-1]
     found = [p.whj.comparisons for p in points]
@@ -119,15 +117,6 @@ def claims(points: Sequence[Point], setup: Setup) -> tuple[Claim, ...]:
             f"min(N, distinct) at most {deviation(found, effective):.1%} off",
         ),
     )
-
-
-def log_slope(x: Sequence[float], y: Sequence[float]) -> float:
-    """The power of x that y follows.
-
-    >>> log_slope([1, 10, 100], [500, 50, 5])
-    -1.0
-    """
-    return line(np.log(x).tolist(), np.log(y).tolist())[0]
 
 
 EXPERIMENT = Experiment("1.5", "Hash join over the number of buckets", f"{PAPER}, Figure 5", run)

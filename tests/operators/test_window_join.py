@@ -1,0 +1,234 @@
+"""The contract of operators, on the window join with every structure, strategy and buffer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from windrow.model import END, WindrowError
+from windrow.operators import window_join
+from windrow.operators.arrivals import Arrivals
+from windrow.operators.flags import Flags
+from windrow.operators.window_join import JoinConfig, WindowJoin
+from windrow.state import snapshot as bytes_of
+from windrow.state.join_state import JoinState
+from windrow.testing import contract
+from windrow.testing.contract import OPERATOR_CHECKS, Feed, OperatorUnderTest, Question
+from windrow.testing.contract.operator import (
+    frees_what_expired,
+    goes_on_from_snapshots,
+    loses_nothing_when_ahead,
+    refuses_a_foreign_snapshot,
+    remembers_who_was_matched,
+    results_leave_in_their_batch,
+    run,
+    same_answer_however_batched,
+    works_without_tuples,
+)
+
+#: (structure, parts, invalidation)
+WAYS = [
+    ("time-list", 1, "time-list"),
+    ("time-list", 5, "time-list"),
+    ("buckets", 1, "time-list"),
+    *(
+        ("buckets", parts, how)
+        for how in ("probe", "probe-insert", "probe-all", "all")
+        for parts in (1, 3)
+    ),
+]
+EAGER = ("time-list", "all")
+
+
+def operator(structure, parts, invalidation) -> OperatorUnderTest:
+    def make(question: Question) -> WindowJoin:
+        config = JoinConfig(
+            question.how, question.reaches, question.preserved, invalidation, question.verify
+        )
+        return WindowJoin(config, JoinState(structure, parts))
+
+    def resume(question, snapshot):
+        join = make(question)
+        join.resume(snapshot)
+        return join
+
+    return OperatorUnderTest(
+        make=make,
+        resume=resume,
+        arrivals=Arrivals,
+        stored=lambda join, stream: join.state.rows(stream),
+        eager=invalidation in EAGER,
+    )
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: "-".join(map(str, way)))
+def under_test(request):
+    return operator(*request.param)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("check", OPERATOR_CHECKS, ids=lambda check: check.__name__)
+def test_contract(check, under_test, seed):
+    check(under_test, seed)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("buffer", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    "check",
+    [same_answer_however_batched, goes_on_from_snapshots, results_leave_in_their_batch],
+    ids=lambda check: check.__name__,
+)
+def test_a_full_buffer_stops_the_kernel_anywhere(check, under_test, buffer, monkeypatch):
+    """In the middle of scans and of expiries; going on gives what would have come anyway."""
+    monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
+    check(under_test, buffer)
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 3, 7, 1 << 16])
+@pytest.mark.parametrize("how", contract.feeds.PRESERVED)
+@pytest.mark.parametrize("verify", [None, contract.feeds.two_in_three], ids=["settled", "verified"])
+def test_many_partners_and_many_leavers_at_once(under_test, how, verify, buffer, monkeypatch):
+    """Ten tuples a side, all of one key and time: 100 pairs, then all of them expire at once."""
+    monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
+    crowd = [[(10, 5, n) for n in range(10)] + [(40, 6, n) for n in range(10, 20)]] * 2
+    late_one = [(99, 7, 20)]
+    feed = Feed((crowd[0], crowd[1] + late_one))
+    question = Question(how, (4, 4), verify)
+    for cuts in ([(20, 21)], [(10, 0), (10, 21), (20, 21)], [(0, 21), (20, 21)]):
+        batches = feed.batches(cuts)
+        found = run(under_test, under_test.make(question), batches)
+        assert Counter(sum(found, [])) == contract.feeds.answer(question, feed)
+
+
+def test_counts_do_not_depend_on_the_buffer(under_test, monkeypatch):
+    """What is stored, matched and compared is the same work, in more visits."""
+    feed = contract.feeds.random_feed(np.random.default_rng(3), size=40)
+    figures = []
+    for buffer in (1, 5, 1 << 16):
+        monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
+        join = under_test.make(Question("full", (5, 3)))
+        run(under_test, join, feed.batches(feed.evenly(6)))
+        comparisons, _ = join.work()
+        figures.append((comparisons, join.matches, join.unmatched, join.stored(0), join.stored(1)))
+    assert figures[0] == figures[1] == figures[2]
+
+
+# -- snapshots ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_snapshots_survive_as_bytes(under_test, seed):
+    through_bytes = replace(
+        under_test,
+        resume=lambda question, taken: under_test.resume(
+            question, bytes_of.load(bytes_of.dump(taken))
+        ),
+    )
+    goes_on_from_snapshots(through_bytes, seed)
+    remembers_who_was_matched(through_bytes, seed)
+
+
+def test_bytes_that_are_no_snapshot_are_refused():
+    for data in (b"", b"nonsense", bytes_of.dump({"format": 1})[:-40]):
+        with pytest.raises(WindrowError, match=f"{len(data)} bytes are not a snapshot"):
+            bytes_of.load(data)
+
+
+def test_a_snapshot_goes_on_with_the_same_question_only():
+    taken = TIME_LIST.make(Question("left", (1, 1))).snapshot()
+    with pytest.raises(WindrowError, match="is of a left join and cannot go on as a full join"):
+        TIME_LIST.resume(Question("full", (1, 1)), taken)
+
+
+def test_an_unknown_structure_is_refused():
+    taken = TIME_LIST.make(Question("left", (1, 1))).snapshot()
+    taken["state"]["structure"] = "skip list"
+    with pytest.raises(WindrowError, match="unknown state structure 'skip list'"):
+        TIME_LIST.resume(Question("left", (1, 1)), taken)
+
+
+# -- the contract itself: it must catch what it is there for --------------------------------------
+
+TIME_LIST = operator("time-list", 1, "time-list")
+
+
+def test_a_forgotten_flag_shows(monkeypatch):
+    restore = Flags.restore
+
+    def forgetful(snapshot):
+        flags = restore(snapshot)
+        flags.bytes[:] = 0
+        return flags
+
+    monkeypatch.setattr(Flags, "restore", forgetful)
+    with pytest.raises(AssertionError, match="too many"):
+        remembers_who_was_matched(TIME_LIST, 0)
+
+
+class Wrapped:
+    """A window join that is told something else."""
+
+    def __init__(self, join, tell) -> None:
+        self.join, self.tell = join, tell
+        self.snapshot = join.snapshot
+
+    def process(self, arrivals, before, after):
+        return self.join.process(*self.tell(arrivals, before, after))
+
+
+def told(tell) -> OperatorUnderTest:
+    return replace(
+        TIME_LIST,
+        make=lambda question: Wrapped(TIME_LIST.make(question), tell),
+        stored=lambda wrapped, stream: wrapped.join.state.rows(stream),
+    )
+
+
+def asked(change) -> OperatorUnderTest:
+    return replace(TIME_LIST, make=lambda question: TIME_LIST.make(change(question)))
+
+
+def slower(arrivals, before, after):
+    return arrivals, before, [max(p - 1, b) if p < END else p for p, b in zip(after, before)]
+
+
+MUTANTS = {
+    "own progress expires": (
+        loses_nothing_when_ahead,
+        told(lambda arrivals, before, after: (arrivals, before[::-1], after[::-1])),
+    ),
+    "progress comes late": (results_leave_in_their_batch, told(slower)),
+    "progress comes late, and the state stays": (frees_what_expired, told(slower)),
+    "one microsecond too far": (
+        same_answer_however_batched,
+        asked(lambda q: replace(q, reaches=(q.reaches[0] + 1, q.reaches[1]))),
+    ),
+    "the condition is forgotten": (
+        same_answer_however_batched,
+        asked(lambda q: replace(q, verify=None)),
+    ),
+    "an end that never comes": (
+        works_without_tuples,
+        told(lambda arrivals, before, after: (arrivals, before, [min(p, 3) for p in after])),
+    ),
+    "lazy, and called eager": (
+        frees_what_expired,
+        replace(operator("buckets", 1, "probe"), eager=True),
+    ),
+    "any format will do": (
+        refuses_a_foreign_snapshot,
+        replace(TIME_LIST, resume=lambda question, taken: TIME_LIST.make(question)),
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_contract_catches(mutant):
+    check, broken = MUTANTS[mutant]
+    with pytest.raises(AssertionError):
+        check(broken, 0)
