@@ -14,9 +14,8 @@ from windrow import checks, duration, expressions
 from windrow.cost.optimizer import Choice, Statistics, choose
 from windrow.explanation import Explanation
 from windrow.local.engine import METADATA_KEY, LocalJoin
-from windrow.local.payload import Payload
+from windrow.local.payload import TablePayload
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, Window, WindrowError
-from windrow.state.join_state import JoinState
 
 Duration = str | timedelta
 
@@ -202,7 +201,7 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> pa.Table:
 def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
-    return Explanation(asked, _choice(asked, [Payload(stream) for stream in asked.streams]))
+    return Explanation(asked, _choice(asked, [TablePayload(stream) for stream in asked.streams]))
 
 
 # One list of defaults: `plan` has it, and help() shows it for the others too.
@@ -224,11 +223,10 @@ def metrics(result: pa.Table) -> Metrics:
 
 def local_join(asked: JoinPlan) -> LocalJoin:
     """A run of a plan over tables that has not begun: batches can be fed by hand."""
-    payloads = [Payload(stream) for stream in asked.streams]
-    choice = _choice(asked, payloads)
-    return LocalJoin(asked, payloads, JoinState(choice.structure, choice.parts, choice.expected))
+    tables = [TablePayload(stream) for stream in asked.streams]
+    return LocalJoin(asked, tables, _choice(asked, tables).state())
 
 
-def _choice(asked: JoinPlan, payloads: Sequence[Payload]) -> Choice:
-    one, two = (payload.columns for payload in payloads)
+def _choice(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
+    one, two = (table.columns for table in tables)
     return choose(asked, Statistics.of(one.ts, one.keys.hashes, two.ts, two.keys.hashes))

@@ -13,7 +13,7 @@ from windrow.operators.admit import Columns
 from windrow.operators.keys import hash_keys
 
 
-class Payload:
+class TablePayload:
     """One stream's rows by row number, contiguous so that a gather is one `take` a column."""
 
     def __init__(self, stream: Stream) -> None:
@@ -36,6 +36,21 @@ class Payload:
             beats = test.evaluate(inputs, len(self)).to_numpy(zero_copy_only=False)
         keys = [expressions.extract(self.table, name) for name in stream.key or ()]
         return Columns(ts, hash_keys(keys, len(self)), bad, beats)
+
+    @property
+    def exact(self) -> bool:
+        """Are equal key hashes equal keys?"""
+        return self.columns.keys.exact
+
+    def null_keys(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these rows have a null key."""
+        return self.columns.keys.is_null(rows)
+
+    def same_keys(
+        self, rows: NDArray[np.int64], other: TablePayload, others: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Do these rows' keys equal those rows' keys of the other table, pair by pair?"""
+        return self.columns.keys.equal(rows, other.columns.keys, others)
 
     def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
         """A possibly dotted column of the given rows."""

@@ -1,0 +1,75 @@
+"""From a plan to the operator that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.model import CountWindow, JoinPlan
+from windrow.operators.count_join import CountJoin
+from windrow.operators.payload import Payload, Rows
+from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
+from windrow.state.directory import SameKey
+from windrow.state.join_state import JoinState
+
+
+def operator(plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> WindowJoin:
+    """The operator that a plan asks for, on an empty state."""
+    one, two = plan.preserved
+    config = JoinConfig(
+        how=plan.how,
+        reaches=(plan.reaches[0], plan.reaches[1]),
+        preserved=(one, two),
+        invalidation=plan.invalidation,
+        verify=verifier(plan, payloads),
+    )
+    windows = [stream.window for stream in plan.streams]
+    if not any(isinstance(window, CountWindow) for window in windows):
+        return WindowJoin(config, state)
+    same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
+    return CountJoin(config, state, windows, [p.null_keys for p in payloads], same)
+
+
+def same_key(payloads: Sequence[Payload], asking: int) -> SameKey:
+    """Compares rows of one stream with rows of any."""
+
+    def same(rows: Rows, streams: Rows, standing: Rows) -> NDArray[np.bool_]:
+        verdict = np.zeros(len(rows), np.bool_)
+        for stream, other in enumerate(payloads):
+            of = streams == stream
+            verdict[of] = payloads[asking].same_keys(rows[of], other, standing[of])
+        return verdict
+
+    return same
+
+
+def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
+    """Judges candidate pairs where equal hashes do not settle it: wide keys, a condition."""
+    one, two = payloads
+    exact = one.exact
+    condition = None
+    if plan.condition is not None:
+        schemas = {stream.name: stream.schema for stream in plan.streams}
+        condition = expressions.condition(plan.condition, schemas)
+    if exact and condition is None:
+        return None
+    sides = {stream.name: number for number, stream in enumerate(plan.streams)}
+
+    def verify(first: Rows, second: Rows) -> NDArray[np.bool_]:
+        verdict = np.ones(len(first), np.bool_)
+        if not exact:
+            verdict = one.same_keys(first, two, second)
+        if condition is not None:
+            rows = (first[verdict], second[verdict])
+            inputs = {
+                (name, path): payloads[sides[name]].column(path, rows[sides[name]])
+                for name, path in condition.columns
+            }
+            held = condition.evaluate(inputs, len(rows[0])).to_numpy(zero_copy_only=False)
+            verdict[verdict] = held
+        return verdict
+
+    return verify

@@ -1,0 +1,127 @@
+"""A join from admitted batches to result rows: what every engine runs.
+
+admitted --> progress --> around the join: late, keyless --> operator --> pieces --> Arrow
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.model import JoinPlan, Metrics, WindrowError
+from windrow.operators.admit import Admitted
+from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.build import operator
+from windrow.operators.count_join import CountJoin
+from windrow.operators.payload import Payload
+from windrow.operators.progress import Progress
+from windrow.state.join_state import JoinState
+
+
+class Pipeline:
+    """A plan under way: progress, operator and figures, over rows that payloads keep."""
+
+    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> None:
+        self.plan = plan
+        self.payloads = payloads
+        self.names = [stream.name for stream in plan.streams]
+        self.progress = [Progress(stream.lateness) for stream in plan.streams]
+        self.join = operator(plan, payloads, state)
+        self.schema = output_schema(plan)
+        zero = dict.fromkeys(self.names, 0)
+        self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
+
+    # -- a batch ---------------------------------------------------------------------------
+
+    def feed(self, admitted: Sequence[Admitted], ended: Sequence[bool]) -> Iterator[Piece]:
+        """Join a batch. `admitted` was sorted out by the progress before it."""
+        before = [progress.now for progress in self.progress]
+        self.metrics.batches += 1
+        for stream, part in enumerate(admitted):
+            self._note(stream, part)
+            self.progress[stream].observe(part.newest, part.newest_beat)
+            if ended[stream]:
+                self.progress[stream].end()
+            yield from self._aside(stream, part)
+        after = [progress.now for progress in self.progress]
+        arrivals = [self._arrivals(stream, part) for stream, part in enumerate(admitted)]
+        yield from self.join.process(arrivals, before, after)
+
+    def _arrivals(self, stream: int, part: Admitted) -> Arrivals:
+        if isinstance(self.join, CountJoin) and self.join.counts_keyless(stream):
+            return Arrivals.concatenate([part.tuples, part.keyless])
+        return part.tuples
+
+    def _note(self, stream: int, part: Admitted) -> None:
+        name = self.names[stream]
+        if part.bad and self.plan.bad == "fail":
+            raise WindrowError(
+                f"stream {name!r}: {part.bad} rows have no time in "
+                f"{self.plan.streams[stream].time!r}; fill or filter them, or pass bad='drop'"
+            )
+        self.metrics.tuples[name] += len(part.tuples.ts) + len(part.keyless.ts)
+        self.metrics.late[name] += len(part.late.ts)
+        self.metrics.bad[name] += part.bad
+        self.metrics.beats[name] += part.beats
+
+    def _aside(self, stream: int, part: Admitted) -> Iterator[Piece]:
+        """What goes around the join: late rows that are kept, and null keys of a preserved side."""
+        if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
+            yield self._alone("late", stream, part.late)
+        if self.plan.preserved[stream] and len(part.keyless.ts):
+            self.join.unmatched += len(part.keyless.ts)
+            yield self._alone("unmatched", stream, part.keyless)
+
+    def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
+        sides: list[NDArray[np.int64] | None] = [None] * len(self.names)
+        sides[stream] = rows.row
+        return Piece(kind, tuple(sides), rows.ts)
+
+    # -- results ---------------------------------------------------------------------------
+
+    def record_batch(self, piece: Piece) -> pa.RecordBatch:
+        """Gather a piece's rows, one `take` for each column."""
+        length = len(piece.ts)
+        arrays = [
+            self.payloads[stream].struct(piece.rows[stream], length) for stream in self.plan.shown
+        ]
+        ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
+        arrays.append(ts)
+        if self.plan.marked:
+            arrays.append(pa.repeat(piece.kind, length))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def figures(self) -> Metrics:
+        """The metrics so far."""
+        figures, join = self.metrics, self.join
+        for stream, name in enumerate(self.names):
+            figures.inserted[name], figures.invalidated[name] = join.stored(stream)
+            figures.stale[name] = join.state.stale_rows(
+                stream, self.plan.reaches[stream], self.progress[1 - stream].now
+            )
+            figures.live_rows[name] = join.state.live_rows(stream)
+            figures.live_bytes[name] = join.state.nbytes(stream)
+            figures.peak_rows[name] = join.state.peak_rows(stream)
+        figures.comparisons, figures.checks = join.work()
+        figures.candidates = join.candidates
+        figures.matches = join.matches
+        figures.unmatched = join.unmatched
+        return figures
+
+
+def output_schema(plan: JoinPlan) -> pa.Schema:
+    """One struct per shown stream, `ts`, and `kind` where rows can be other than matches."""
+    fields = [
+        pa.field(plan.streams[s].name, pa.struct(list(plan.streams[s].schema))) for s in plan.shown
+    ]
+    first = plan.streams[0]
+    time = expressions.resolve(first.schema, first.time)
+    fields.append(pa.field("ts", pa.timestamp("us", time.tz if time is not None else None)))
+    if plan.marked:
+        fields.append(pa.field("kind", pa.string()))
+    return pa.schema(fields)
