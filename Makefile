@@ -1,7 +1,9 @@
-# Needs Python 3.11 or newer, make and, on Debian, apt. All else goes into .venv, which every
+# Needs Python 3.11 or newer, make and, on Debian, apt (for Java). All else goes into .venv, which every
 # target builds when it is missing or stale. Another Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
+JAVA_PACKAGE ?= openjdk-17-jre-headless
+has-java = { [ -n "$$JAVA_HOME" ] && [ -x "$$JAVA_HOME/bin/java" ]; } || command -v java >/dev/null 2>&1
 BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -71,6 +73,7 @@ $(READY): pyproject.toml constraints.txt
 	  echo "setup: $(PYTHON) is $(or $(VERSION),not a working Python 3); windrow needs Python 3.11 or newer." >&2; \
 	  echo "setup: install one and name it: make setup PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(install-venv)
+	@$(has-java) || $(install-java)
 	@[ "$$(cat $@ 2>/dev/null)" = "$(BUILT_FOR)" ] || { \
 	  echo "setup: creating .venv with Python $(VERSION)"; rm -rf .venv; $(PYTHON) -m venv .venv; }
 	@rm -f $@
@@ -82,6 +85,17 @@ $(READY): pyproject.toml constraints.txt
 
 # Debian ships Python without venv: its package is added where that can be done without asking.
 VENV_PACKAGE = python$(basename $(VERSION))-venv
+# Spark runs on Java 17 or newer.
+define install-java
+{ \
+  if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo -n"; fi; \
+  echo "setup: no Java found; adding $(JAVA_PACKAGE)"; \
+  { $$as_root apt-get update -qq && $$as_root apt-get install -qq -y $(JAVA_PACKAGE); } >/dev/null; \
+  $(has-java) || { \
+    echo "setup: could not add it. Install Java 17 or newer, or set JAVA_HOME to one" >&2; exit 1; }; \
+}
+endef
+
 define install-venv
 { \
   if [ "$$(id -u)" = 0 ]; then as_root=env; else as_root="sudo -n"; fi; \

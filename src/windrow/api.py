@@ -48,7 +48,7 @@ def stream(
 
     Parameters
     ----------
-    data: a `pyarrow.Table`, in arrival order.
+    data: a `pyarrow.Table`, in arrival order, or a Spark DataFrame, streaming or batch.
     name: the stream's name in the result and in conditions.
     key: the key column or columns (dotted names reach into structs); None joins on the
         condition alone.
@@ -68,7 +68,7 @@ def stream(
     """
     name = checks.stream_name(name)
     checks.not_yet({"ends": (ends, None), "ends_to": (ends_to, None), "unique": (unique, False)})
-    schema = checks.table(data, name).schema
+    schema = _schema(data, name)
     if beats is not None:
         expressions.predicate(beats, name, schema)
     return Stream(
@@ -82,6 +82,14 @@ def stream(
         idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
         beats=beats,
     )
+
+
+def _schema(data: Any, name: str) -> pa.Schema:
+    if not checks.is_spark(data):
+        return checks.table(data, name).schema
+    from windrow.spark import engine
+
+    return engine.arrow_schema(data)
 
 
 def _window(window: Duration | CountWindow | None, name: str) -> Window | None:
@@ -174,7 +182,7 @@ class Choices(TypedDict, total=False):
     batch_rows: int | None
 
 
-def join(*streams: Stream, **choices: Unpack[Choices]) -> pa.Table:
+def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     """Join two streams; the answer does not depend on how it is computed.
 
     Parameters
@@ -192,10 +200,16 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> pa.Table:
 
     The other keywords belong to later versions and are refused unless at their defaults.
 
-    Returns a table: one struct column per stream, `ts` (the largest event time in the row), and
-    `kind` with late="keep". Semi and anti joins have the first stream only.
+    Returns what came in, a table or a DataFrame: one struct column per stream, `ts` (the largest
+    event time in the row), and `kind` with late="keep". Semi and anti joins have the first stream
+    only.
     """
-    return local_join(plan(*streams, **choices)).run()
+    asked = plan(*streams, **choices)
+    if not checks.one_engine(asked.streams):
+        return local_join(asked).run()
+    from windrow.spark import engine
+
+    return engine.join(asked)
 
 
 def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
@@ -208,6 +222,13 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
 for _function in (join, explain):
     _shown = signature(plan).replace(return_annotation=signature(_function).return_annotation)
     setattr(_function, "__signature__", _shown)  # noqa: B010
+
+
+def configure(builder: Any) -> Any:
+    """A `SparkSession.builder` with the settings that joins on Spark need."""
+    from windrow.spark import session
+
+    return session.configure(builder)
 
 
 def metrics(result: pa.Table) -> Metrics:

@@ -59,8 +59,13 @@ def stream_name(name: object) -> str:
     return name
 
 
+def is_spark(data: object) -> bool:
+    """Is it a Spark DataFrame? Told by its type's home, so that pyspark need not be imported."""
+    return any(kind.__module__.startswith("pyspark.sql") for kind in type(data).__mro__)
+
+
 def table(data: object, name: str) -> pa.Table:
-    """The one kind of input there is so far."""
+    """The kind of input that is joined in process."""
     if isinstance(data, pa.Table):
         return data
     hint = {
@@ -70,8 +75,23 @@ def table(data: object, name: str) -> pa.Table:
     }.get(type(data).__module__.split(".")[0], "pyarrow.table(...)")
     raise WindrowError(
         f"stream {name!r}: data is a {type(data).__module__}.{type(data).__qualname__}, expected a "
-        f"pyarrow.Table; convert it with {hint}"
+        f"Spark DataFrame or a pyarrow.Table; convert it with {hint}"
     )
+
+
+def one_engine(streams: Sequence[Stream]) -> bool:
+    """All on Spark (True) or all in process (False)."""
+    on_spark = [is_spark(stream.data) for stream in streams]
+    if len(set(on_spark)) > 1:
+        kinds = ", ".join(
+            f"{stream.name!r} is a {'Spark DataFrame' if spark else 'pyarrow.Table'}"
+            for stream, spark in zip(streams, on_spark, strict=True)
+        )
+        raise WindrowError(
+            f"streams of one join must be of one kind, but {kinds}; turn the table into a "
+            "DataFrame with spark.createDataFrame(table)"
+        )
+    return on_spark[0]
 
 
 def column(schema: pa.Schema, path: object, name: str, role: str) -> pa.DataType:

@@ -55,7 +55,7 @@ def test_colliding_hashes_are_not_counted_together(how, data):
         return keys_module.Keys(good.hashes & 1, good.null, good.columns)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("windrow.local.payload.hash_keys", weak)
+        patch.setattr("windrow.operators.columns.hash_keys", weak)
         got = wr.join(*case.streams, **case.options, batch_rows=2)
     assert_same_rows(got, duckdb_join(*case.streams, **case.options))
 

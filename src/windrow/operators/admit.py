@@ -13,17 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.keys import Keys
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the join needs of a stream's rows, by row number. None: no row is so."""
-
-    ts: NDArray[np.int64]
-    keys: Keys
-    bad: NDArray[np.bool_] | None = None
-    beats: NDArray[np.bool_] | None = None
+from windrow.operators.columns import Columns
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,8 @@ class WindowJoin:
         self.matches = 0
         self.unmatched = 0
         self.candidates = 0
+        #: Where to note which rows were matched, if somebody must remember it elsewhere.
+        self.matched_log: list[tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
         self._tuples = np.empty((0, 3), np.int64)
         self._out = c.Buffers(
             np.empty((4, BUFFER_ROWS), np.int64), np.empty((3, BUFFER_ROWS), np.int64)
@@ -130,7 +132,8 @@ class WindowJoin:
         settled = config.verify is None
         asked[c.MARK] = settled and config.flagged
         if settled and config.how in ("semi", "anti"):
-            asked[c.EMIT] = c.EMIT_FIRST if config.how == "semi" else c.EMIT_NOTHING
+            silent = config.how == "anti" and self.matched_log is None
+            asked[c.EMIT] = c.EMIT_NOTHING if silent else c.EMIT_FIRST
         asked[c.STRATEGY] = STRATEGIES[config.invalidation]
         return asked
 
@@ -178,6 +181,8 @@ class WindowJoin:
             if self.config.flagged:
                 for stream in range(STREAMS):
                     self.flags.set(stream, pairs[stream])
+        if self.matched_log is not None:
+            self.matched_log.append((pairs[0].copy(), pairs[1].copy()))
         if how == "anti" or not pairs.shape[1]:
             return
         self.matches += pairs.shape[1]

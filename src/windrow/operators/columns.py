@@ -1,0 +1,67 @@
+"""What the join needs of a stream's rows, from Arrow columns: times, keys, which rows are what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.model import LARGEST_MICROS, Stream, WindrowError
+from windrow.operators.keys import Keys, hash_keys
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Times (µs), keys, and which rows are bad or heartbeats, by row number. None: no row is."""
+
+    ts: NDArray[np.int64]
+    keys: Keys
+    bad: NDArray[np.bool_] | None = None
+    beats: NDArray[np.bool_] | None = None
+
+
+def columns_of(stream: Stream, table: pa.Table) -> Columns:
+    """Read a stream's rows."""
+    ts, bad = micros(expressions.extract(table, stream.time), stream)
+    beats = None
+    if stream.beats is not None:
+        test = expressions.predicate(stream.beats, stream.name, table.schema)
+        inputs = {ref: expressions.extract(table, ref[1]) for ref in test.columns}
+        beats = test.evaluate(inputs, table.num_rows).to_numpy(zero_copy_only=False)
+    keys = [expressions.extract(table, name) for name in stream.key or ()]
+    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats)
+
+
+def micros(
+    column: pa.ChunkedArray, stream: Stream
+) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+    """Event times as microseconds, and which of them are missing."""
+    unit = column.type.unit
+    try:
+        column = column.cast(pa.timestamp("us", column.type.tz))
+    except pa.ArrowInvalid as error:
+        raise WindrowError(
+            f"stream {stream.name!r}: times in {stream.time!r} have unit {unit} and do not fit "
+            "whole microseconds; round them, for example with pyarrow.compute.floor_temporal"
+        ) from error
+    values = plain(column)
+    bad = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
+    ts = pc.fill_null(values.view(pa.int64()), 0) if bad is not None else values.view(pa.int64())
+    array: NDArray[np.int64] = ts.to_numpy()
+    if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST_MICROS:
+        raise WindrowError(
+            f"stream {stream.name!r}: {stream.time!r} has times more than 73,000 years from 1970; "
+            "filter them out first"
+        )
+    return array, bad
+
+
+def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """One contiguous array."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,1 @@
+"""The engine on Spark. Nothing else in the package imports pyspark."""

@@ -1,0 +1,53 @@
+"""Settings that the join needs of a Spark session, and why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from windrow.model import WindrowError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STATE_STORE = "spark.sql.streaming.stateStore"
+#: Without these the join does not run.
+NEEDED = {
+    # The only state store that Python's stateful operator works with.
+    f"{STATE_STORE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+}
+#: Without these it runs slower.
+WANTED = {
+    # Write what changed, not whole snapshots.
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting rows would read the old value at every put.
+    f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
+    # Fewer and larger batches into pack; blobs do not compress well twice.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.python.unix.domain.socket.enabled": "true",
+}
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """The builder, with what windrow's join needs and wants set."""
+    for name, value in {**NEEDED, **WANTED}.items():
+        builder = builder.config(name, value)
+    # Workers must run the Python that has windrow installed. A context started from Python reads
+    # the environment, and not spark.pyspark.python, which belongs to spark-submit.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return builder
+
+
+def check(session: SparkSession) -> None:
+    """Refuse a session that lacks what a streaming join needs."""
+    for name, value in NEEDED.items():
+        found = session.conf.get(name, None)
+        if found != value:
+            raise WindrowError(
+                f"the Spark session has {name}={found}, but a streaming join needs {value}; build "
+                "it with windrow.configure(SparkSession.builder).getOrCreate(), or set it with "
+                f"spark.conf.set({name!r}, {value!r})"
+            )

@@ -1,0 +1,182 @@
+"""The join on real Spark against the oracle: batch, streaming, restarts, types, refusals."""
+
+import datetime as dt
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow as wr
+from windrow.testing import assert_same_rows, duckdb_join
+
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+SPAN = 60_000_000
+#: Later than any window: heartbeats that free every row.
+FLUSH = SPAN * 10
+
+
+def table(seed, rows=600, keys=25):
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "k": pa.array([None if k == 0 else f"key {k}" for k in rng.integers(0, keys, rows)]),
+            "t": pa.array(np.sort(rng.integers(0, SPAN, rows)), pa.timestamp("us", "UTC")),
+            "v": pa.array(np.arange(rows)),
+            "beat": pa.array([False] * rows),
+        }
+    )
+
+
+def flush(like):
+    """One heartbeat row at the very end."""
+    return pa.table(
+        {
+            "k": pa.array([None], pa.string()),
+            "t": pa.array([FLUSH], pa.timestamp("us", "UTC")),
+            "v": pa.array([-1]),
+            "beat": pa.array([True]),
+        }
+    )
+
+
+def streams(one, two, **more):
+    common = {"key": "k", "time": "t", "beats": "beat", **more}
+    return (
+        wr.stream(one, name="a", window="2 seconds", **common),
+        wr.stream(two, name="b", window="1 second", **common),
+    )
+
+
+@pytest.fixture
+def tables(files):
+    one, two = table(1), table(2)
+    files.write("a", one, 200)
+    files.write("b", two, 200)
+    return one, two
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_batch_dataframes_give_the_oracles_rows(files, tables, how):
+    joined = wr.join(*streams(files.batch("a"), files.batch("b")), how=how)
+    assert_same_rows(joined.toArrow(), duckdb_join(*streams(*tables), how=how))
+
+
+def test_streams_give_the_oracles_rows_through_a_restart(files, tables):
+    frames = files.stream("a"), files.stream("b")
+    files.run(wr.join(*streams(*frames), how="full"))
+    # A second run on the same checkpoint finds no cached state under its token: new workers.
+    more = [table(seed, rows=50) for seed in (3, 4)]
+    shifted = [
+        t.set_column(
+            1, "t", pa.array(t["t"].cast(pa.int64()).to_numpy() + SPAN, t.schema.field("t").type)
+        )
+        for t in more
+    ]
+    for name, part in zip("ab", shifted, strict=True):
+        files.write(name, part, 50)
+        files.write(name, flush(part), 1)
+    got = files.run(wr.join(*streams(*frames), how="full"))
+    whole = [pa.concat_tables([t, s]) for t, s in zip(tables, shifted, strict=True)]
+    assert_same_rows(got, duckdb_join(*streams(*whole), how="full"))
+
+
+def test_a_condition_and_late_rows_on_spark(files):
+    one = pa.table(
+        {
+            "k": [1, 1, 1],
+            "t": pa.array([10, 20, 5], pa.timestamp("us", "UTC")),
+            "p": [1.0, 9.0, 1.0],
+        }
+    )
+    two = pa.table({"k": [1], "t": pa.array([20], pa.timestamp("us", "UTC")), "p": [5.0]})
+    files.write("a", one, 1)
+    files.write("b", two, 1)
+    a, b = (
+        wr.stream(files.stream(name), name=name, key="k", time="t", window="1 second")
+        for name in "ab"
+    )
+    got = files.run(wr.join(a, b, condition="a.p < b.p", late="keep")).to_pylist()
+    found = sorted((row["kind"], row["a"]["t"].microsecond) for row in got)
+    assert found == [("late", 5), ("match", 10)]
+
+
+def test_every_type_comes_out_as_it_went_in(spark, files):
+    row = {
+        "k": 1,
+        "t": dt.datetime(2026, 1, 1, 12, 30, 15, 123456, dt.UTC),
+        "local": dt.datetime(2026, 1, 1, 12, 30, 15, 123456),
+        "small": None,
+        "text": "naïve ☃",
+        "raw": b"\x00\xff",
+        "price": decimal.Decimal("12345678901234567890.12"),
+        "day": dt.date(1969, 12, 31),
+        "wait": dt.timedelta(days=-1, microseconds=5),
+        "list": [1, None, 3],
+        "map": {"x": 1.5, "y": None},
+        "nested": {"deep": {"values": ["a", None]}, "flag": None},
+    }
+    schema = (
+        "k BIGINT, t TIMESTAMP, local TIMESTAMP_NTZ, small SMALLINT, text STRING, raw BINARY, "
+        "price DECIMAL(38, 2), day DATE, wait INTERVAL DAY TO SECOND, list ARRAY<INT>, "
+        "map MAP<STRING, DOUBLE>, nested STRUCT<deep: STRUCT<values: ARRAY<STRING>>, flag: BOOLEAN>"
+    )
+    frame = spark.createDataFrame([row], schema)
+    other = frame.selectExpr("k + 1 AS k", "t")
+    a = wr.stream(frame, name="a", key="k", time="t", window="1 second")
+    b = wr.stream(frame, name="b", key="k", time="t", window="1 second")
+    c = wr.stream(other, name="c", key="k", time="t", window="1 second")
+    matched = wr.join(a, b)
+    assert matched.select("a.*").schema == frame.schema
+    assert matched.select("b.*").collect() == frame.collect()
+    unmatched = wr.join(a, c, how="left").collect()
+    assert unmatched[0]["a"] == frame.collect()[0]
+    assert unmatched[0]["c"] is None
+
+
+def test_what_cannot_run_on_spark_is_refused(spark, files, tables):
+    a, b = streams(files.batch("a"), files.batch("b"))
+    with pytest.raises(wr.WindrowError, match="mix of batch and streaming"):
+        wr.join(a, streams(files.stream("b"), files.stream("b"))[1])
+    with pytest.raises(wr.WindrowError, match="must be of one kind"):
+        wr.join(a, streams(tables[0], tables[1])[1])
+    counted = wr.stream(files.batch("a"), name="a", key="k", time="t", window=wr.rows(3))
+    with pytest.raises(wr.WindrowError, match="count windows"):
+        wr.join(counted, b)
+    with pytest.raises(wr.WindrowError, match="batch_rows"):
+        wr.join(a, b, batch_rows=10)
+    with pytest.raises(wr.WindrowError, match="time column 'k' is"):
+        wr.stream(files.batch("a"), name="a", key="k", time="k", window="1 second")
+
+
+def test_a_session_without_the_state_store_is_told_what_to_set(spark, files, tables):
+    name = "spark.sql.streaming.stateStore.providerClass"
+    kept = spark.conf.get(name)
+    frames = files.stream("a"), files.stream("b")
+    spark.conf.unset(name)
+    try:
+        with pytest.raises(wr.WindrowError, match="providerClass"):
+            wr.join(*streams(*frames))
+    finally:
+        spark.conf.set(name, kept)
+
+
+def test_another_number_of_buckets_is_refused_on_restart(files, tables):
+    frames = files.stream("a"), files.stream("b")
+    files.run(wr.join(*streams(*frames)))
+    for name in "ab":
+        files.write(name, flush(None), 1)
+    with pytest.raises(Exception, match="written with 2 buckets"):
+        files.run(wr.join(*streams(*frames), buckets=4))
+
+
+def test_results_chain_into_another_join(files, tables):
+    a, b = streams(files.batch("a"), files.batch("b"))
+    first = wr.join(a, b)
+    ab = wr.stream(first, name="ab", key="a.k", time="ts", window="1 second")
+    again = wr.stream(files.batch("b"), name="c", key="k", time="t", window="1 second")
+    got = wr.join(ab, again).toArrow()
+    inner = duckdb_join(*streams(*tables))
+    local = wr.stream(inner, name="ab", key="a.k", time="ts", window="1 second")
+    other = wr.stream(tables[1], name="c", key="k", time="t", window="1 second")
+    assert_same_rows(got, duckdb_join(local, other))
