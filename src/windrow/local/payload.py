@@ -19,7 +19,7 @@ class TablePayload:
         self.stream = stream
         self.table: pa.Table = stream.data
         # A chunked column would be gathered chunk by chunk; whole, it is one `take`.
-        self.whole = [plain(column) for column in self.table.columns]
+        self.whole = [plain(gatherable(column)) for column in self.table.columns]
         self.columns = columns_of(stream, self.table)
 
     def __len__(self) -> int:
@@ -42,7 +42,7 @@ class TablePayload:
 
     def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
         """A possibly dotted column of the given rows."""
-        return gather(plain(expressions.extract(self.table, path)), rows)
+        return gather(plain(gatherable(expressions.extract(self.table, path))), rows)
 
     def struct(self, rows: NDArray[np.int64] | None, length: int) -> pa.StructArray:
         """The given rows as structs; None: as many nulls."""
@@ -51,7 +51,20 @@ class TablePayload:
             return pa.nulls(length, pa.struct(fields))
         if not fields:
             return pa.array([{}] * length, pa.struct([]))
-        return pa.StructArray.from_arrays([gather(c, rows) for c in self.whole], fields=fields)
+        arrays = [
+            gather(column, rows).cast(field.type)
+            for column, field in zip(self.whole, fields, strict=True)
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def gatherable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same values in a type that Arrow can gather: it has no `take` for views."""
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary())
+    return column
 
 
 def gather(column: pa.Array | pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:
