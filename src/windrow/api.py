@@ -69,8 +69,8 @@ def stream(
     name = checks.stream_name(name)
     checks.not_yet({"ends": (ends, None), "ends_to": (ends_to, None), "unique": (unique, False)})
     schema = _schema(data, name)
-    if beats is not None:
-        expressions.predicate(beats, name, schema)
+    if checks.sql(beats, f"stream {name!r}: beats") is not None:
+        expressions.predicate(beats or "", name, schema)
     return Stream(
         data=data,
         schema=schema,
@@ -130,8 +130,12 @@ def plan(
     )
     chosen = checks.streams(streams)
     checks.bounded(chosen, between)
-    if condition is not None:
-        expressions.condition(condition, {stream.name: stream.schema for stream in chosen})
+    if checks.sql(condition, "condition") is not None:
+        expressions.condition(condition or "", {stream.name: stream.schema for stream in chosen})
+    if algorithm == "hash" and chosen[0].key is None:
+        raise WindrowError(
+            "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
+        )
     return JoinPlan(
         streams=chosen,
         how=checks.how(how),

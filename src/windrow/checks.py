@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
@@ -71,8 +72,9 @@ def table(data: object, name: str) -> pa.Table:
     hint = {
         "pandas": "pyarrow.Table.from_pandas(df)",
         "polars": "df.to_arrow()",
-        "pyarrow": "pyarrow.Table.from_batches([batch])",
     }.get(type(data).__module__.split(".")[0], "pyarrow.table(...)")
+    if isinstance(data, pa.RecordBatch):
+        hint = "pyarrow.Table.from_batches([batch])"
     raise WindrowError(
         f"stream {name!r}: data is a {type(data).__module__}.{type(data).__qualname__}, expected a "
         f"Spark DataFrame or a pyarrow.Table; convert it with {hint}"
@@ -96,6 +98,11 @@ def one_engine(streams: Sequence[Stream]) -> bool:
 
 def column(schema: pa.Schema, path: object, name: str, role: str) -> pa.DataType:
     """The type of a column that must be there."""
+    if isinstance(path, str) and schema.names.count(path) > 1:
+        raise WindrowError(
+            f"stream {name!r}: {role} column {path!r} occurs {schema.names.count(path)} times; "
+            "rename all but one"
+        )
     kind = expressions.resolve(schema, path) if isinstance(path, str) else None
     if kind is None:
         raise WindrowError(
@@ -128,12 +135,31 @@ def key_columns(schema: pa.Schema, key: object, name: str) -> tuple[str, ...] | 
         )
     for path in paths:
         kind = column(schema, path, name, "key")
-        if pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_interval(kind):
+        if not can_be_key(kind):
             raise WindrowError(
                 f"stream {name!r}: key column {path!r} is {kind}, which cannot be a key; use its "
                 "fields (dotted names work) or cast it"
             )
     return tuple(str(path) for path in paths)
+
+
+def can_be_key(kind: pa.DataType) -> bool:
+    """Has this type an equality that both engines share?"""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return not (
+        isinstance(kind, pa.BaseExtensionType)
+        or pa.types.is_nested(kind)
+        or pa.types.is_null(kind)
+        or pa.types.is_interval(kind)
+    )
+
+
+def sql(text: object, what: str) -> str | None:
+    """SQL text, or nothing."""
+    if text is not None and not isinstance(text, str):
+        raise WindrowError(f"{what} is {text!r}, expected SQL text such as \"kind = 'beat'\"")
+    return text
 
 
 # -- a join ----------------------------------------------------------------------------------
@@ -170,9 +196,9 @@ def invalidation(value: Any) -> Invalidation:
 
 def count(value: object, what: str) -> int:
     """A whole number above zero."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise WindrowError(f"{what} is {value!r}, expected a whole number of at least 1")
-    return value
+    return int(value)
 
 
 def count_or_none(value: object, what: str) -> int | None:
@@ -185,8 +211,8 @@ def not_yet(arguments: dict[str, tuple[object, object]]) -> None:
     for name, (given, default) in arguments.items():
         if given != default:
             raise WindrowError(
-                f"{name}={given!r}: {LATER[name]} are not supported in this version; leave {name} "
-                f"at {default!r}"
+                f"{name}={given!r}: {LATER[name]}, not supported in this version; leave {name} at "
+                f"{default!r}"
             )
 
 

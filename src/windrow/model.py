@@ -20,9 +20,10 @@ RESERVED_NAMES = ("ts", "kind")
 
 #: Times and durations stay below 2**61 µs (about 73,000 years): no sum in a kernel overflows.
 LARGEST_MICROS = 2**61
-#: A stream's progress before its first row, and after the end of a finite input.
-BEGINNING = -(2**62)
-END = 2**62
+#: A stream's progress before its first row, and after the end of a finite input: beyond the sum
+#: of the largest time and the largest window.
+BEGINNING = -(2**62) - 1
+END = 2**62 + 1
 
 
 class WindrowError(ValueError):

@@ -130,7 +130,7 @@ def test_what_could_be_gone_is_counted_whatever_its_order():
     out_of_order = records(0, 6)
     out_of_order[:, ls.TS] = [5, 1, 9, 2, 7, 3]
     lists.append(0, out_of_order)
-    assert [lists.stale(0, 2, bound) for bound in (BEGINNING, 3, 4, 8, 12)] == [0, 0, 1, 4, 6]
+    assert [lists.stale(0, 1, 2, bound) for bound in (BEGINNING, 3, 4, 8, 12)] == [0, 0, 1, 4, 6]
     # The oldest arrival has time 5, so 1 waits behind it until 5 + 2 is passed.
     assert lists.drop_expired(0, 2, 7).tolist() == []
     assert lists.drop_expired(0, 2, 8).tolist() == [1000, 1001]

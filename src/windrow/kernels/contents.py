@@ -10,14 +10,16 @@ from windrow.kernels.jit import kernel
 
 
 @kernel
-def copy_live(state: ls.ListArrays, lst: int, out: NDArray[np.int64]) -> None:
-    """Copy a list's live records, oldest first."""
-    low = state.meta[lst, ls.LOW]
-    for k in range(out.shape[0]):
-        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, low + k)
-        source = state.old if ls.in_old(state.pool, i) else state.records
-        for column in range(ls.COLUMNS):
-            out[k, column] = source[i, column]
+def copy_live(state: ls.ListArrays, first: int, step: int, out: NDArray[np.int64]) -> None:
+    """Copy the live records of lists first, first + step, ..., each oldest first."""
+    k = 0
+    for lst in range(first, state.meta.shape[0], step):
+        for seq in range(state.meta[lst, ls.LOW], state.meta[lst, ls.NEXT]):
+            i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
+            source = state.old if ls.in_old(state.pool, i) else state.records
+            for column in range(ls.COLUMNS):
+                out[k, column] = source[i, column]
+            k += 1
 
 
 @kernel

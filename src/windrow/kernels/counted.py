@@ -21,6 +21,7 @@ from windrow.kernels import cursor as c
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.steps import expire, leave, match
+from windrow.model import END
 
 #: Window kinds: by time, by count per stream, by count per key.
 BY_TIME, PER_STREAM, PER_KEY = range(3)
@@ -30,8 +31,6 @@ ABSENT, KEYLESS = -1, -2
 APPENDING, EXPIRING, PROBING = range(3)
 #: A scan pointer that says: start with the newest.
 FRESH_SCAN = -9
-#: A progress that says: this input has ended.
-FOREVER = 2**62
 
 
 @inlined
@@ -196,7 +195,7 @@ def join_counted(
                 side, side, bound,
             ):  # fmt: skip
                 return c.FULL
-        elif bound == FOREVER:
+        elif bound == END:
             for lst in range(side, meta.shape[0], 2):
                 while meta[lst, ls.LOW] < meta[lst, ls.NEXT]:
                     i = ls.place(segments, meta, bits, lst, meta[lst, ls.LOW])

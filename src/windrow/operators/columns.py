@@ -44,6 +44,8 @@ def micros(
     try:
         column = column.cast(pa.timestamp("us", column.type.tz))
     except pa.ArrowInvalid as error:
+        if unit != "ns":
+            raise out_of_range(stream) from error
         raise WindrowError(
             f"stream {stream.name!r}: times in {stream.time!r} have unit {unit} and do not fit "
             "whole microseconds; round them, for example with pyarrow.compute.floor_temporal"
@@ -53,11 +55,16 @@ def micros(
     ts = pc.fill_null(values.view(pa.int64()), 0) if bad is not None else values.view(pa.int64())
     array: NDArray[np.int64] = ts.to_numpy()
     if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST_MICROS:
-        raise WindrowError(
-            f"stream {stream.name!r}: {stream.time!r} has times more than 73,000 years from 1970; "
-            "filter them out first"
-        )
+        raise out_of_range(stream)
     return array, bad
+
+
+def out_of_range(stream: Stream) -> WindrowError:
+    """What to say of times that no kernel could add a window to."""
+    return WindrowError(
+        f"stream {stream.name!r}: {stream.time!r} has times more than 73,000 years from 1970; "
+        "filter them out first"
+    )
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:

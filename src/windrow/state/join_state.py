@@ -99,15 +99,11 @@ class JoinState:
 
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""
-        return sum(self.lists.stale(lst, reach, bound) for lst in self._lists_of(stream))
+        return self.lists.stale(stream, STREAMS, reach, bound)
 
     def rows(self, stream: int) -> NDArray[np.int64]:
         """The row ids stored for a stream."""
-        stored = [self.lists.live_records(lst)[:, ls.ROW] for lst in self._lists_of(stream)]
-        return np.concatenate(stored)
-
-    def _lists_of(self, stream: int) -> range:
-        return range(stream, STREAMS * self.parts, STREAMS)
+        return self.lists.live_records_of(stream, STREAMS)[:, ls.ROW]
 
     # -- snapshot --------------------------------------------------------------------------
 

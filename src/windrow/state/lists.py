@@ -135,8 +135,12 @@ class Lists:
 
     def live_records(self, lst: int) -> NDArray[np.int64]:
         """A copy of one list's live records (time, key, row id, link), oldest first."""
-        out = np.empty((int(self.live()[lst]), ls.COLUMNS), np.int64)
-        contents.copy_live(self.arrays(), lst, out)
+        return self.live_records_of(lst, len(self.meta))
+
+    def live_records_of(self, first: int, step: int) -> NDArray[np.int64]:
+        """The same of lists first, first + step, ..., one after the other."""
+        out = np.empty((int(self.live()[first::step].sum()), ls.COLUMNS), np.int64)
+        contents.copy_live(self.arrays(), first, step, out)
         return out
 
     def append(self, lst: int, records: NDArray[np.int64]) -> None:
@@ -148,12 +152,12 @@ class Lists:
 
     def drop_expired(self, lst: int, reach: int, bound: int) -> NDArray[np.int64]:
         """Drop from the old end what `bound` has passed; returns the row ids."""
-        rows = np.empty(int(self.live()[lst]), np.int64)
+        rows = np.empty(self._length(lst), np.int64)
         return rows[: contents.drop_expired(self.arrays(), lst, reach, bound, rows)]
 
     def trim(self, lst: int, limit: int) -> NDArray[np.int64]:
         """Drop from the old end until at most `limit` are left: a limit set from outside."""
-        rows = np.empty(max(int(self.live()[lst]) - limit, 0), np.int64)
+        rows = np.empty(max(self._length(lst) - limit, 0), np.int64)
         return rows[: contents.drop_expired(self.arrays(), lst, 0, END, rows)]
 
     def probe(self, lst: int, key: int) -> NDArray[np.int64]:
@@ -162,24 +166,26 @@ class Lists:
             records = self.live_records(lst)[::-1]
             scanned: NDArray[np.int64] = records[records[:, ls.KEY] == key, ls.ROW]
             return scanned
-        rows = np.empty(int(self.live()[lst]), np.int64)
+        rows = np.empty(self._length(lst), np.int64)
         return rows[: contents.probe_chain(self.arrays(), lst, key, rows)]
 
-    def stale(self, lst: int, reach: int, bound: int) -> int:
+    def stale(self, first: int, step: int, reach: int, bound: int) -> int:
         """Live records that could be gone: a lazy strategy, or disorder, still keeps them."""
-        return int(np.sum(self.live_records(lst)[:, ls.TS] + reach < bound))
+        return int(np.sum(self.live_records_of(first, step)[:, ls.TS] + reach < bound))
+
+    def _length(self, lst: int) -> int:
+        return int(self.meta[lst, ls.NEXT] - self.meta[lst, ls.LOW])
 
     # -- snapshot --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """The live records and nothing else: plain arrays, with the format's version."""
-        lists = [self.live_records(lst) for lst in range(len(self.meta))]
         return {
             "format": FORMAT,
             "chained": self.chained,
             "bits": int(self.pool[ls.BITS]),
             "lengths": self.live(),
-            "records": np.concatenate(lists) if lists else np.empty((0, ls.COLUMNS), np.int64),
+            "records": self.live_records_of(0, 1),
         }
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def load(data: bytes) -> Snapshot:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         skeleton = json.loads(arrays.pop("skeleton").tobytes())
-    except (ValueError, KeyError, EOFError, OSError) as error:
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise WindrowError(f"these {len(data)} bytes are not a snapshot of windrow's") from error
 
     def fill(value: Any) -> Any:
