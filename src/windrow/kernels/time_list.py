@@ -25,6 +25,8 @@ from windrow.kernels.steps import expire, leave, match
 #: How many tuples ahead heads and records are fetched. Without it a state larger than the cache
 #: costs a wait for memory at each touch; `benchmarks/state_growth.py` shows what is left of it.
 FAR, NEAR = 16, 8
+#: Later than any time.
+NEVER = 2**63 - 1
 
 
 @inlined
@@ -72,15 +74,16 @@ def join_time_lists(
         one, two = 2 * part, 2 * part + 1
         while True:
             i, k = at[one], at[two]
-            if i < end[one] and (k == end[two] or tuples[i, 0] <= tuples[k, 0]):
-                side = 0
-            elif k < end[two]:
-                side = 1
-                i = k
-            else:
+            # Which side is next is a coin toss, so it is computed and not branched on.
+            t_one = tuples[i, 0] if i < end[one] else NEVER
+            t_two = tuples[k, 0] if k < end[two] else NEVER
+            side = int(t_two < t_one)
+            t = min(t_one, t_two)
+            if t == NEVER:
                 break
+            i += side * (k - i)
             own, other = one + side, two - side
-            t, key, row = tuples[i, 0], tuples[i, 1], tuples[i, 2]
+            key, row = tuples[i, 1], tuples[i, 2]
 
             if cur[c.STEP] == c.ARRIVED:
                 look_ahead(tuples, i, end[own], records, segments, heads, meta, bits, own, other)

@@ -45,7 +45,7 @@ STRATEGIES: dict[Invalidation, int] = {
 
 #: Pairs the kernel may emit before it hands them over: enough to pay for the visit, few enough
 #: to stay in the cache.
-BUFFER_ROWS = 1 << 16
+BUFFER_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
