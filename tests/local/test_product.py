@@ -21,6 +21,8 @@ ALGORITHMS = get_args(Algorithm)
 INVALIDATIONS = get_args(Invalidation)
 BATCH_ROWS = (None, 1, 3, 7)
 BUCKETS = (None, 1, 2, 5)
+#: A hash join without a key is refused.
+KEYED = tuple(kind for kind in KEY_KINDS if kind != "none")
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -30,7 +32,8 @@ BUCKETS = (None, 1, 2, 5)
 @given(data=st.data())
 def test_every_way_to_every_answer(how, closed, algorithm, same_as_oracle, data):
     """Every case drawn is joined with every strategy in every batch size."""
-    case = replace(data.draw(cases(hows=[how])), closed=closed)
+    kinds = KEYED if algorithm == "hash" else tuple(KEY_KINDS)
+    case = replace(data.draw(cases(hows=[how], key_kinds=kinds)), closed=closed)
     buckets = data.draw(st.sampled_from(BUCKETS))
     ways = [
         {
@@ -53,7 +56,11 @@ def test_every_way_to_every_answer(how, closed, algorithm, same_as_oracle, data)
     buckets=st.none() | st.integers(1, 130),
 )
 def test_any_way_to_any_answer(same_as_oracle, case, **way):
-    same_as_oracle(case, way)
+    if way["algorithm"] == "hash" and case.streams[0].key is None:
+        with pytest.raises(wr.WindrowError, match="algorithm='hash' needs a key"):
+            same_as_oracle(case, way)
+    else:
+        same_as_oracle(case, way)
 
 
 @pytest.mark.parametrize("kind", KEY_KINDS)
