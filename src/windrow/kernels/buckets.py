@@ -32,22 +32,15 @@ PROBE, PROBE_INSERT, PROBE_ALL, ALL = range(4)
 def expire_side(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
+    s: ls.ListArrays,
     matched: NDArray[np.uint8],
     gone: NDArray[np.int64],
     side: int,
     bound: int,
 ) -> bool:
     """Invalidate every bucket of a side. False: the buffer is full; calling again goes on."""
-    for lst in range(side, meta.shape[0], 2):
-        if not expire(
-            cur, asked, records, old, follow, segments, meta, pool, matched, gone, lst, side, bound
-        ):
+    for lst in range(side, s.meta.shape[0], 2):
+        if not expire(cur, asked, s, matched, gone, lst, side, bound):
             return False
     return True
 
@@ -57,15 +50,13 @@ def join_buckets(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     batch: c.Batch,
-    state: ls.ListArrays,
+    s: ls.ListArrays,
     out: c.Buffers,
 ) -> int:
     """Run the batch (one part) from where the cursor stands. List 2b + s is side s of bucket b."""
     tuples, at, end, matched = batch
-    records, old, follow, segments, heads, meta, pool = state
     pairs, gone = out
-    bits = pool[ls.BITS]
-    buckets = meta.shape[0] // 2
+    buckets = s.meta.shape[0] // 2
     strategy = asked[c.STRATEGY]
     settles = asked[c.MARK] != 0 and asked[c.EMIT] != c.EMIT_PAIRS
     while True:
@@ -84,31 +75,20 @@ def join_buckets(
         if cur[c.STEP] == c.ARRIVED:
             bound = c.progress_at(asked, side, t)
             if strategy >= PROBE_ALL:
-                if not expire_side(
-                    cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                    1 - side, bound,
-                ):  # fmt: skip
+                if not expire_side(cur, asked, s, matched, gone, 1 - side, bound):
                     return c.FULL
-            elif not expire(
-                cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                other, 1 - side, bound,
-            ):  # fmt: skip
+            elif not expire(cur, asked, s, matched, gone, other, 1 - side, bound):
                 return c.FULL
-            cur[c.SCAN] = meta[other, ls.LOW]
+            cur[c.SCAN] = s.meta[other, ls.LOW]
             cur[c.STEP] = c.SCANNING
 
         if cur[c.STEP] == c.SCANNING:
             reach, own_reach = asked[c.REACH_TWO - side], asked[c.REACH_ONE + side]
             first = cur[c.SCAN]
-            for seq in range(first, meta[other, ls.NEXT]):
-                i = ls.place(segments, meta, bits, other, seq)
-                if ls.in_old(pool, i):
-                    ts, found, same = old[i, ls.TS], old[i, ls.ROW], old[i, ls.KEY] == key
-                else:
-                    ts, found = records[i, ls.TS], records[i, ls.ROW]
-                    same = records[i, ls.KEY] == key
+            for seq in range(first, s.meta[other, ls.NEXT]):
+                ts, stored_key, found, _ = ls.read(s, other, seq)
                 if (
-                    same
+                    stored_key == key
                     and t - ts <= reach
                     and ts - t <= own_reach
                     and not match(cur, asked, matched, pairs, side, row, t, found, ts)
@@ -116,7 +96,7 @@ def join_buckets(
                     cur[c.SCAN] = seq
                     cur[c.COMPARISONS] += seq - first
                     return c.FULL
-            cur[c.COMPARISONS] += meta[other, ls.NEXT] - first
+            cur[c.COMPARISONS] += s.meta[other, ls.NEXT] - first
             cur[c.STEP] = c.STORING
 
         bound = c.progress_at(asked, 1 - side, t)
@@ -127,29 +107,22 @@ def join_buckets(
                 ):
                     return c.FULL
             elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
-                if not ls.append(
-                    records, old, follow, segments, heads, meta, pool, own, t, key, row, 0
-                ):
+                if not ls.append(s, own, t, key, row, 0):
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1
             cur[c.STEP] = c.CLEANING
 
         if strategy == ALL:
-            if not expire_side(
-                cur, asked, records, old, follow, segments, meta, pool, matched, gone, side, bound
-            ):
+            if not expire_side(cur, asked, s, matched, gone, side, bound):
                 return c.FULL
         elif strategy == PROBE_INSERT and not expire(
-            cur, asked, records, old, follow, segments, meta, pool, matched, gone, own, side, bound
+            cur, asked, s, matched, gone, own, side, bound
         ):
             return c.FULL
         cur[c.STEP] = c.ARRIVED
         at[side] += 1
     for side in range(2):
         swept = asked[c.PRESERVED_ONE + side] or strategy == ALL
-        if swept and not expire_side(
-            cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-            side, asked[c.AFTER_TWO - side],
-        ):  # fmt: skip
+        if swept and not expire_side(cur, asked, s, matched, gone, side, asked[c.AFTER_TWO - side]):
             return c.FULL
     return c.DONE

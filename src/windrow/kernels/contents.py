@@ -15,8 +15,8 @@ def copy_live(state: ls.ListArrays, first: int, step: int, out: NDArray[np.int64
     k = 0
     for lst in range(first, state.meta.shape[0], step):
         for seq in range(state.meta[lst, ls.LOW], state.meta[lst, ls.NEXT]):
-            i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
-            source = state.old if ls.in_old(state.pool, i) else state.records
+            i = ls.place(state, lst, seq)
+            source = state.old if ls.in_old(state, i) else state.records
             for column in range(ls.COLUMNS):
                 out[k, column] = source[i, column]
             k += 1
@@ -27,10 +27,13 @@ def append_all(state: ls.ListArrays, lst: int, records: NDArray[np.int64], start
     """Append records from `start` on; returns how many are in now. Fewer: make room, call again."""
     for k in range(start, records.shape[0]):
         if not ls.append(
-            state.records, state.old, state.follow, state.segments, state.heads, state.meta,
-            state.pool, lst, records[k, ls.TS], records[k, ls.KEY], records[k, ls.ROW],
+            state,
+            lst,
+            records[k, ls.TS],
+            records[k, ls.KEY],
+            records[k, ls.ROW],
             records[k, ls.LINK],
-        ):  # fmt: skip
+        ):
             return k
     return records.shape[0]
 
@@ -43,13 +46,13 @@ def drop_expired(
     count = 0
     while state.meta[lst, ls.LOW] < state.meta[lst, ls.NEXT] and count < rows.shape[0]:
         low = state.meta[lst, ls.LOW]
-        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, low)
-        source = state.old if ls.in_old(state.pool, i) else state.records
+        i = ls.place(state, lst, low)
+        source = state.old if ls.in_old(state, i) else state.records
         if source[i, ls.TS] + reach >= bound:
             break
         rows[count] = source[i, ls.ROW]
         count += 1
-        ls.drop_oldest(state.follow, state.segments, state.meta, state.pool, lst)
+        ls.drop_oldest(state, lst)
     return count
 
 
@@ -59,8 +62,8 @@ def probe_chain(state: ls.ListArrays, lst: int, key: int, rows: NDArray[np.int64
     seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
     count = 0
     while seq >= state.meta[lst, ls.LOW]:
-        i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
-        source = state.old if ls.in_old(state.pool, i) else state.records
+        i = ls.place(state, lst, seq)
+        source = state.old if ls.in_old(state, i) else state.records
         if source[i, ls.KEY] == key:
             rows[count] = source[i, ls.ROW]
             count += 1
@@ -71,7 +74,7 @@ def probe_chain(state: ls.ListArrays, lst: int, key: int, rows: NDArray[np.int64
 @kernel
 def finish_move(state: ls.ListArrays) -> None:
     """Move what is left in the old records."""
-    ls.move_old(state.records, state.old, state.pool, state.pool[ls.SPLIT])
+    ls.move_old(state, state.pool[ls.SPLIT])
 
 
 @kernel
@@ -108,16 +111,13 @@ def find_all(
         result = -1
         seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
         while seq >= 0 and result < 0:
-            i = ls.place(state.segments, state.meta, state.pool[ls.BITS], lst, seq)
-            source = state.old if ls.in_old(state.pool, i) else state.records
+            i = ls.place(state, lst, seq)
+            source = state.old if ls.in_old(state, i) else state.records
             if source[i, ls.KEY] == key:
                 result = source[i, ls.ROW]
             seq = source[i, ls.LINK]
         if result < 0 and following >= 0:
-            if not ls.append(
-                state.records, state.old, state.follow, state.segments, state.heads, state.meta,
-                state.pool, lst, 0, key, following, 0,
-            ):  # fmt: skip
+            if not ls.append(state, lst, 0, key, following, 0):
                 return k, following
             result = following
             following += 1

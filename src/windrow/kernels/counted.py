@@ -42,30 +42,10 @@ def list_of(asked: NDArray[np.int64], side: int, part: int) -> int:
 
 
 @inlined
-def time_of(
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
-    lst: int,
-    seq: int,
-) -> int:
-    """The event time of a record."""
-    i = ls.place(segments, meta, pool[ls.BITS], lst, seq)
-    return old[i, ls.TS] if ls.in_old(pool, i) else records[i, ls.TS]
-
-
-@inlined
 def expire_counted(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
+    s: ls.ListArrays,
     matched: NDArray[np.uint8],
     gone: NDArray[np.int64],
     lst: int,
@@ -73,19 +53,16 @@ def expire_counted(
 ) -> bool:
     """Drop records that n strictly newer ones have outrun. False: the buffer is full."""
     n = asked[c.COUNT_ONE + side]
-    while meta[lst, ls.NEXT] - meta[lst, ls.LOW] > n:
+    while s.meta[lst, ls.NEXT] - s.meta[lst, ls.LOW] > n:
         cur[c.CHECKS] += 1
-        low = meta[lst, ls.LOW]
-        ts = time_of(records, old, segments, meta, pool, lst, low)
-        nth = time_of(records, old, segments, meta, pool, lst, meta[lst, ls.NEXT] - n)
+        low = s.meta[lst, ls.LOW]
+        ts, _, row, _ = ls.read(s, lst, low)
+        nth, _, _, _ = ls.read(s, lst, s.meta[lst, ls.NEXT] - n)
         if nth <= ts:
             return True
-        if asked[c.PRESERVED_ONE + side]:
-            i = ls.place(segments, meta, pool[ls.BITS], lst, low)
-            row = old[i, ls.ROW] if ls.in_old(pool, i) else records[i, ls.ROW]
-            if not leave(cur, asked, matched, gone, side, row, ts):
-                return False
-        ls.drop_oldest(follow, segments, meta, pool, lst)
+        if asked[c.PRESERVED_ONE + side] and not leave(cur, asked, matched, gone, side, row, ts):
+            return False
+        ls.drop_oldest(s, lst)
         cur[c.DROPPED_ONE + side] += 1
     return True
 
@@ -95,14 +72,12 @@ def join_counted(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     batch: c.Batch,
-    state: ls.ListArrays,
+    s: ls.ListArrays,
     out: c.Buffers,
 ) -> int:
     """Run the batch (one part; a fourth column has each tuple's part) from the cursor on."""
     tuples, at, end, matched = batch
-    records, old, follow, segments, heads, meta, pool = state
     pairs, gone = out
-    bits = pool[ls.BITS]
     while at[0] < end[0] or at[1] < end[1]:
         t = tuples[at[0], 0] if at[0] < end[0] else tuples[at[1], 0]
         if at[1] < end[1] and tuples[at[1], 0] < t:
@@ -117,10 +92,7 @@ def join_counted(
                     k = cur[c.GROUP_AT + side]
                     own = list_of(asked, side, tuples[k, 3])
                     link = ls.UNCHAINED if tuples[k, 3] == KEYLESS else 0
-                    if not ls.append(
-                        records, old, follow, segments, heads, meta, pool,
-                        own, t, tuples[k, 1], tuples[k, 2], link,
-                    ):  # fmt: skip
+                    if not ls.append(s, own, t, tuples[k, 1], tuples[k, 2], link):
                         return c.GROW
                     cur[c.INSERTED_ONE + side] += 1
                     cur[c.GROUP_AT + side] = k + 1
@@ -129,23 +101,16 @@ def join_counted(
             for side in range(2):
                 kind = asked[c.KIND_ONE + side]
                 if kind == BY_TIME:
-                    if not expire(
-                        cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                        side, side, t,
-                    ):  # fmt: skip
+                    if not expire(cur, asked, s, matched, gone, side, side, t):
                         return c.FULL
                 elif kind == PER_STREAM:
-                    if not expire_counted(
-                        cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                        side, side,
-                    ):  # fmt: skip
+                    if not expire_counted(cur, asked, s, matched, gone, side, side):
                         return c.FULL
                 else:
                     for k in range(at[side], cur[c.GROUP_END_ONE + side]):
                         if not expire_counted(
-                            cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                            list_of(asked, side, tuples[k, 3]), side,
-                        ):  # fmt: skip
+                            cur, asked, s, matched, gone, list_of(asked, side, tuples[k, 3]), side
+                        ):
                             return c.FULL
             cur[c.STEP] = PROBING
             cur[c.SCAN] = FRESH_SCAN
@@ -160,20 +125,16 @@ def join_counted(
                 key = tuples[k, 1]
                 seq = cur[c.SCAN]
                 if seq == FRESH_SCAN:
-                    seq = meta[other, ls.NEXT] - 1
+                    seq = s.meta[other, ls.NEXT] - 1
                     if chained:
-                        seq = heads[meta[other, ls.HEADS_AT] + (key & (meta[other, ls.HEADS] - 1))]
-                while seq >= meta[other, ls.LOW]:
-                    i = ls.place(segments, meta, bits, other, seq)
-                    if ls.in_old(pool, i):
-                        ts, found, link = old[i, ls.TS], old[i, ls.ROW], old[i, ls.LINK]
-                        same = old[i, ls.KEY] == key
-                    else:
-                        ts, found, link = records[i, ls.TS], records[i, ls.ROW], records[i, ls.LINK]
-                        same = records[i, ls.KEY] == key
+                        seq = s.heads[
+                            s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1))
+                        ]
+                while seq >= s.meta[other, ls.LOW]:
+                    ts, stored_key, found, link = ls.read(s, other, seq)
                     # In a key's own list every record has that key, whatever its hash was.
                     if (
-                        (same or not chained)
+                        (stored_key == key or not chained)
                         and (side == 1 or ts < t)
                         and not match(cur, asked, matched, pairs, side, tuples[k, 2], t, found, ts)
                     ):
@@ -190,23 +151,16 @@ def join_counted(
         # The end of the input frees all; before it, time windows follow the other's progress.
         bound = asked[c.AFTER_TWO - side]
         if asked[c.KIND_ONE + side] == BY_TIME:
-            if not expire(
-                cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                side, side, bound,
-            ):  # fmt: skip
+            if not expire(cur, asked, s, matched, gone, side, side, bound):
                 return c.FULL
         elif bound == END:
-            for lst in range(side, meta.shape[0], 2):
-                while meta[lst, ls.LOW] < meta[lst, ls.NEXT]:
-                    i = ls.place(segments, meta, bits, lst, meta[lst, ls.LOW])
-                    if ls.in_old(pool, i):
-                        ts, found = old[i, ls.TS], old[i, ls.ROW]
-                    else:
-                        ts, found = records[i, ls.TS], records[i, ls.ROW]
+            for lst in range(side, s.meta.shape[0], 2):
+                while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
+                    ts, _, found, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
                     if asked[c.PRESERVED_ONE + side] and not leave(
                         cur, asked, matched, gone, side, found, ts
                     ):
                         return c.FULL
-                    ls.drop_oldest(follow, segments, meta, pool, lst)
+                    ls.drop_oldest(s, lst)
                     cur[c.DROPPED_ONE + side] += 1
     return c.DONE

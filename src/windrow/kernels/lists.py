@@ -71,160 +71,136 @@ class ListArrays(NamedTuple):
 
 
 @inlined
-def place(
-    segments: NDArray[np.int64], meta: NDArray[np.int64], bits: int, lst: int, seq: int
-) -> int:
+def place(s: ListArrays, lst: int, seq: int) -> int:
     """Where in the records a sequence number of a list sits."""
-    segment = (seq >> bits) & (meta[lst, SEGMENTS] - 1)
-    return (segments[meta[lst, SEGMENTS_AT] + segment] << bits) + (seq & ((1 << bits) - 1))
+    bits = s.pool[BITS]
+    segment = (seq >> bits) & (s.meta[lst, SEGMENTS] - 1)
+    return (s.segments[s.meta[lst, SEGMENTS_AT] + segment] << bits) + (seq & ((1 << bits) - 1))
 
 
 @inlined
-def in_old(pool: NDArray[np.int64], at: int) -> bool:
+def in_old(s: ListArrays, at: int) -> bool:
     """Does this place still sit in the old records?"""
-    block = at >> pool[BITS]
-    return pool[MOVED] <= block < pool[SPLIT]
-
-
-@kernel
-def move_old(
-    records: NDArray[np.int64], old: NDArray[np.int64], pool: NDArray[np.int64], blocks: int
-) -> None:
-    """Move up to that many blocks from the old records to the new ones."""
-    size = 1 << pool[BITS]
-    last = min(pool[MOVED] + blocks, pool[SPLIT])
-    for i in range(pool[MOVED] * size, last * size):
-        for column in range(COLUMNS):
-            records[i, column] = old[i, column]
-    pool[MOVED] = last
+    block = at >> s.pool[BITS]
+    return s.pool[MOVED] <= block < s.pool[SPLIT]
 
 
 @inlined
-def drop_oldest(
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
-    lst: int,
-) -> None:
-    """Move a list's low mark past its oldest record; a block left empty is free again."""
-    bits = pool[BITS]
-    low = meta[lst, LOW]
-    meta[lst, LOW] = low + 1
-    if (low + 1) & ((1 << bits) - 1) == 0:
-        block = place(segments, meta, bits, lst, low) >> bits
-        follow[block] = pool[FREE]
-        pool[FREE] = block
+def read(s: ListArrays, lst: int, seq: int) -> tuple[int, int, int, int]:
+    """A record: time, key, row id, link."""
+    i = place(s, lst, seq)
+    if in_old(s, i):
+        return s.old[i, TS], s.old[i, KEY], s.old[i, ROW], s.old[i, LINK]
+    return s.records[i, TS], s.records[i, KEY], s.records[i, ROW], s.records[i, LINK]
 
 
 @kernel
-def grow_heads(
-    heads: NDArray[np.int64], meta: NDArray[np.int64], pool: NDArray[np.int64], lst: int
-) -> bool:
+def move_old(s: ListArrays, blocks: int) -> None:
+    """Move up to that many blocks from the old records to the new ones."""
+    size = 1 << s.pool[BITS]
+    last = min(s.pool[MOVED] + blocks, s.pool[SPLIT])
+    for i in range(s.pool[MOVED] * size, last * size):
+        for column in range(COLUMNS):
+            s.records[i, column] = s.old[i, column]
+    s.pool[MOVED] = last
+
+
+@inlined
+def drop_oldest(s: ListArrays, lst: int) -> None:
+    """Move a list's low mark past its oldest record; a block left empty is free again."""
+    bits = s.pool[BITS]
+    low = s.meta[lst, LOW]
+    s.meta[lst, LOW] = low + 1
+    if (low + 1) & ((1 << bits) - 1) == 0:
+        block = place(s, lst, low) >> bits
+        s.follow[block] = s.pool[FREE]
+        s.pool[FREE] = block
+
+
+@kernel
+def grow_heads(s: ListArrays, lst: int) -> bool:
     """Give a list twice the heads, at the end of the shared array; False if it has no room."""
-    size, start, end = meta[lst, HEADS], meta[lst, HEADS_AT], pool[HEADS_USED]
-    if end + 2 * size > heads.shape[0]:
+    size, start, end = s.meta[lst, HEADS], s.meta[lst, HEADS_AT], s.pool[HEADS_USED]
+    if end + 2 * size > s.heads.shape[0]:
         return False
     for i in range(size):
-        heads[end + i] = heads[start + i]
-        heads[end + size + i] = heads[start + i]
-    meta[lst, HEADS_AT] = end
-    meta[lst, HEADS] = 2 * size
-    pool[HEADS_USED] = end + 2 * size
+        s.heads[end + i] = s.heads[start + i]
+        s.heads[end + size + i] = s.heads[start + i]
+    s.meta[lst, HEADS_AT] = end
+    s.meta[lst, HEADS] = 2 * size
+    s.pool[HEADS_USED] = end + 2 * size
     return True
 
 
 @kernel
-def grow_segments(
-    segments: NDArray[np.int64], meta: NDArray[np.int64], pool: NDArray[np.int64], lst: int
-) -> bool:
+def grow_segments(s: ListArrays, lst: int) -> bool:
     """Give a list twice the segments, at the end of the shared array; False if it has no room."""
-    size, start, end = meta[lst, SEGMENTS], meta[lst, SEGMENTS_AT], pool[SEGMENTS_USED]
-    if end + 2 * size > segments.shape[0]:
+    size, start, end = s.meta[lst, SEGMENTS], s.meta[lst, SEGMENTS_AT], s.pool[SEGMENTS_USED]
+    if end + 2 * size > s.segments.shape[0]:
         return False
-    first = meta[lst, LOW] >> pool[BITS]
+    first = s.meta[lst, LOW] >> s.pool[BITS]
     for segment in range(first, first + size):
-        segments[end + (segment & (2 * size - 1))] = segments[start + (segment & (size - 1))]
-    meta[lst, SEGMENTS_AT] = end
-    meta[lst, SEGMENTS] = 2 * size
-    pool[SEGMENTS_USED] = end + 2 * size
+        s.segments[end + (segment & (2 * size - 1))] = s.segments[start + (segment & (size - 1))]
+    s.meta[lst, SEGMENTS_AT] = end
+    s.meta[lst, SEGMENTS] = 2 * size
+    s.pool[SEGMENTS_USED] = end + 2 * size
     return True
 
 
 @kernel
-def new_block(
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
-    lst: int,
-) -> bool:
+def new_block(s: ListArrays, lst: int) -> bool:
     """Put a free block behind a list's last; False if there is none."""
-    bits = pool[BITS]
-    segment = meta[lst, NEXT] >> bits
-    if segment - (meta[lst, LOW] >> bits) >= meta[lst, SEGMENTS] and not grow_segments(
-        segments, meta, pool, lst
-    ):
+    bits = s.pool[BITS]
+    segment = s.meta[lst, NEXT] >> bits
+    if segment - (s.meta[lst, LOW] >> bits) >= s.meta[lst, SEGMENTS] and not grow_segments(s, lst):
         return False
-    block = pool[FREE]
+    block = s.pool[FREE]
     if block >= 0:
-        pool[FREE] = follow[block]
+        s.pool[FREE] = s.follow[block]
     else:
-        block = pool[FRESH]
-        if block == follow.shape[0]:
+        block = s.pool[FRESH]
+        if block == s.follow.shape[0]:
             return False
-        pool[FRESH] = block + 1
-    if pool[MOVED] < pool[SPLIT]:
-        move_old(records, old, pool, MOVES)
-    segments[meta[lst, SEGMENTS_AT] + (segment & (meta[lst, SEGMENTS] - 1))] = block
+        s.pool[FRESH] = block + 1
+    if s.pool[MOVED] < s.pool[SPLIT]:
+        move_old(s, MOVES)
+    s.segments[s.meta[lst, SEGMENTS_AT] + (segment & (s.meta[lst, SEGMENTS] - 1))] = block
     return True
 
 
 @inlined
-def append(
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
-    lst: int,
-    ts: int,
-    key: int,
-    row: int,
-    link: int,
-) -> bool:
+def append(s: ListArrays, lst: int, ts: int, key: int, row: int, link: int) -> bool:
     """Append a record to a list; False, with nothing changed, if something must grow first.
 
     A list with heads chains it, unless `link` says UNCHAINED; a list without keeps `link`.
     """
-    bits = pool[BITS]
-    seq = meta[lst, NEXT]
+    bits = s.pool[BITS]
+    seq = s.meta[lst, NEXT]
     if (
-        meta[lst, HEADS] > 0
-        and seq - meta[lst, LOW] >= meta[lst, HEADS]
-        and not grow_heads(heads, meta, pool, lst)
+        s.meta[lst, HEADS] > 0
+        and seq - s.meta[lst, LOW] >= s.meta[lst, HEADS]
+        and not grow_heads(s, lst)
     ):
         return False
-    if seq & ((1 << bits) - 1) == 0 and not new_block(
-        records, old, follow, segments, meta, pool, lst
-    ):
+    if seq & ((1 << bits) - 1) == 0 and not new_block(s, lst):
         return False
-    i = place(segments, meta, bits, lst, seq)
-    if meta[lst, HEADS] > 0 and link != UNCHAINED:
-        bucket = meta[lst, HEADS_AT] + (key & (meta[lst, HEADS] - 1))
-        link = heads[bucket]
-        heads[bucket] = seq
-    if in_old(pool, i):
-        old[i, TS], old[i, KEY], old[i, ROW], old[i, LINK] = ts, key, row, link
+    i = place(s, lst, seq)
+    if s.meta[lst, HEADS] > 0 and link != UNCHAINED:
+        bucket = s.meta[lst, HEADS_AT] + (key & (s.meta[lst, HEADS] - 1))
+        link = s.heads[bucket]
+        s.heads[bucket] = seq
+    if in_old(s, i):
+        s.old[i, TS], s.old[i, KEY], s.old[i, ROW], s.old[i, LINK] = ts, key, row, link
     else:
-        records[i, TS], records[i, KEY], records[i, ROW], records[i, LINK] = ts, key, row, link
-    if ts < meta[lst, NEWEST]:
-        meta[lst, DISORDER] = seq
-    meta[lst, NEWEST] = ts
-    meta[lst, NEXT] = seq + 1
-    meta[lst, PEAK] = max(meta[lst, PEAK], seq + 1 - meta[lst, LOW])
+        s.records[i, TS], s.records[i, KEY], s.records[i, ROW], s.records[i, LINK] = (
+            ts,
+            key,
+            row,
+            link,
+        )
+    if ts < s.meta[lst, NEWEST]:
+        s.meta[lst, DISORDER] = seq
+    s.meta[lst, NEWEST] = ts
+    s.meta[lst, NEXT] = seq + 1
+    s.meta[lst, PEAK] = max(s.meta[lst, PEAK], seq + 1 - s.meta[lst, LOW])
     return True

@@ -18,12 +18,7 @@ from windrow.kernels.jit import inlined
 def expire(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
-    records: NDArray[np.int64],
-    old: NDArray[np.int64],
-    follow: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    pool: NDArray[np.int64],
+    s: ls.ListArrays,
     matched: NDArray[np.uint8],
     gone: NDArray[np.int64],
     lst: int,
@@ -31,21 +26,16 @@ def expire(
     bound: int,
 ) -> bool:
     """Drop from a list what `bound` has passed; preserved rows go to `gone`. False: it is full."""
-    bits = pool[ls.BITS]
     reach = asked[c.REACH_ONE + side]
     preserved = asked[c.PRESERVED_ONE + side]
-    while meta[lst, ls.LOW] < meta[lst, ls.NEXT]:
+    while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
         cur[c.CHECKS] += 1
-        i = ls.place(segments, meta, bits, lst, meta[lst, ls.LOW])
-        if ls.in_old(pool, i):
-            ts, row = old[i, ls.TS], old[i, ls.ROW]
-        else:
-            ts, row = records[i, ls.TS], records[i, ls.ROW]
+        ts, _, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
         if ts + reach >= bound:
             return True
         if preserved and not leave(cur, asked, matched, gone, side, row, ts):
             return False
-        ls.drop_oldest(follow, segments, meta, pool, lst)
+        ls.drop_oldest(s, lst)
         cur[c.DROPPED_ONE + side] += 1
     return True
 

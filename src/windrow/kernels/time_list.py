@@ -34,24 +34,20 @@ def look_ahead(
     tuples: NDArray[np.int64],
     at: int,
     end: int,
-    records: NDArray[np.int64],
-    segments: NDArray[np.int64],
-    heads: NDArray[np.int64],
-    meta: NDArray[np.int64],
-    bits: int,
+    s: ls.ListArrays,
     own: int,
     other: int,
 ) -> None:
-    """Fetch what coming tuples of this side will touch: heads first, then the newest records."""
+    """Fetch what coming tuples of this side will touch: heads first, then the newest s.records."""
     if at + FAR < end:
         key = tuples[at + FAR, 1]
-        prefetch(heads, meta[other, ls.HEADS_AT] + (key & (meta[other, ls.HEADS] - 1)))
-        prefetch(heads, meta[own, ls.HEADS_AT] + (key & (meta[own, ls.HEADS] - 1)))
+        prefetch(s.heads, s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1)))
+        prefetch(s.heads, s.meta[own, ls.HEADS_AT] + (key & (s.meta[own, ls.HEADS] - 1)))
     if at + NEAR < end:
         key = tuples[at + NEAR, 1]
-        seq = heads[meta[other, ls.HEADS_AT] + (key & (meta[other, ls.HEADS] - 1))]
-        if seq >= meta[other, ls.LOW]:
-            prefetch(records, ls.place(segments, meta, bits, other, seq))
+        seq = s.heads[s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1))]
+        if seq >= s.meta[other, ls.LOW]:
+            prefetch(s.records, ls.place(s, other, seq))
 
 
 @kernel
@@ -59,14 +55,12 @@ def join_time_lists(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     batch: c.Batch,
-    state: ls.ListArrays,
+    s: ls.ListArrays,
     out: c.Buffers,
 ) -> int:
     """Run the batch from where the cursor stands. List 2p + s is side s of cell p."""
     tuples, at, end, matched = batch
-    records, old, follow, segments, heads, meta, pool = state
     pairs, gone = out
-    bits = pool[ls.BITS]
     # Semi and anti joins are settled by a tuple's first match: it needs no place afterwards.
     settles = asked[c.MARK] != 0 and asked[c.EMIT] != c.EMIT_PAIRS
     for part in range(cur[c.PART], at.shape[0] // 2):
@@ -86,36 +80,30 @@ def join_time_lists(
             key, row = tuples[i, 1], tuples[i, 2]
 
             if cur[c.STEP] == c.ARRIVED:
-                look_ahead(tuples, i, end[own], records, segments, heads, meta, bits, own, other)
+                look_ahead(tuples, i, end[own], s, own, other)
                 if not expire(
-                    cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                    other, 1 - side, c.progress_at(asked, side, t),
-                ):  # fmt: skip
+                    cur, asked, s, matched, gone, other, 1 - side, c.progress_at(asked, side, t)
+                ):
                     return c.FULL
                 if not expire(
-                    cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                    own, side, c.progress_at(asked, 1 - side, t),
-                ):  # fmt: skip
+                    cur, asked, s, matched, gone, own, side, c.progress_at(asked, 1 - side, t)
+                ):
                     return c.FULL
-                cur[c.SCAN] = heads[meta[other, ls.HEADS_AT] + (key & (meta[other, ls.HEADS] - 1))]
+                cur[c.SCAN] = s.heads[
+                    s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1))
+                ]
                 cur[c.STEP] = c.SCANNING
 
             if cur[c.STEP] == c.SCANNING:
-                low = meta[other, ls.LOW]
-                ordered = low >= meta[other, ls.DISORDER]
+                low = s.meta[other, ls.LOW]
+                ordered = low >= s.meta[other, ls.DISORDER]
                 reach, own_reach = asked[c.REACH_TWO - side], asked[c.REACH_ONE + side]
                 seq = cur[c.SCAN]
                 compared = 0
                 while seq >= low:
                     compared += 1
-                    i = ls.place(segments, meta, bits, other, seq)
-                    if ls.in_old(pool, i):
-                        ts, found, link = old[i, ls.TS], old[i, ls.ROW], old[i, ls.LINK]
-                        same = old[i, ls.KEY] == key
-                    else:
-                        ts, found, link = records[i, ls.TS], records[i, ls.ROW], records[i, ls.LINK]
-                        same = records[i, ls.KEY] == key
-                    if same:
+                    ts, stored_key, found, link = ls.read(s, other, seq)
+                    if stored_key == key:
                         if t - ts > reach:
                             if ordered:
                                 break
@@ -135,18 +123,15 @@ def join_time_lists(
                 ):
                     return c.FULL
             elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
-                if not ls.append(
-                    records, old, follow, segments, heads, meta, pool, own, t, key, row, 0
-                ):
+                if not ls.append(s, own, t, key, row, 0):
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1
             cur[c.STEP] = c.ARRIVED
             at[own] += 1
         for side in range(2):
             if not expire(
-                cur, asked, records, old, follow, segments, meta, pool, matched, gone,
-                one + side, side, asked[c.AFTER_TWO - side],
-            ):  # fmt: skip
+                cur, asked, s, matched, gone, one + side, side, asked[c.AFTER_TWO - side]
+            ):
                 return c.FULL
     cur[c.PART] = at.shape[0] // 2
     return c.DONE
