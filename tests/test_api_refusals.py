@@ -521,7 +521,8 @@ def test_bad_rows_fail_on_request():
 
 
 def test_metrics_of_another_table():
-    message = "this table carries no metrics; pass the table that windrow.join returned"
+    message = "this Table carries no metrics; pass the table that windrow.join returned"
+    refused(lambda: wr.metrics("x"), "this str carries no metrics")
     refused(lambda: wr.metrics(TABLE), message)
     refused(lambda: wr.metrics(join().replace_schema_metadata(None)), message)
 

@@ -606,3 +606,16 @@ def test_duckdb_agrees(
     asked = sql.replace("<=>", "IS NOT DISTINCT FROM")
     answer = duck.execute(f"SELECT coalesce(({asked})::BOOLEAN, false) FROM imp").fetchall()
     assert verdicts(predicate(sql, "imp", ORACLE_SCHEMA), table) == [row[0] for row in answer]
+
+
+@pytest.mark.parametrize("number", ["0.3", "0.6", "0.7", "1.2", "2.675"])
+def test_a_decimal_meets_the_float_of_the_same_text(number):
+    schemas = {"a": pa.schema({"f": pa.float64(), "d": pa.decimal128(9, 3)})}
+    columns = {
+        ("a", "f"): pa.array([float(number)]),
+        ("a", "d"): pa.array([Decimal(number)], pa.decimal128(9, 3)),
+    }
+    for sql in (f"a.f = {number}", f"a.f IN ({number})", "a.f = a.d", "a.f = CAST(a.d AS DOUBLE)"):
+        test = condition(sql, schemas)
+        inputs = {ref: columns[ref] for ref in test.columns}
+        assert test.evaluate(inputs, 1).to_pylist() == [True], sql

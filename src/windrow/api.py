@@ -36,7 +36,7 @@ def stream(
     name: str,
     key: str | Sequence[str] | None,
     time: str,
-    window: Duration | CountWindow | None = None,
+    window: Duration | Window | None = None,
     lateness: Duration = "0 seconds",
     idle: Duration | None = None,
     ends: str | None = None,
@@ -92,8 +92,10 @@ def _schema(data: Any, name: str) -> pa.Schema:
     return engine.arrow_schema(data)
 
 
-def _window(window: Duration | CountWindow | None, name: str) -> Window | None:
-    if window is None or isinstance(window, CountWindow):
+def _window(window: Duration | Window | None, name: str) -> Window | None:
+    if isinstance(window, CountWindow):
+        return rows(window.n, window.per)
+    if window is None or isinstance(window, TimeWindow):
         return window
     return TimeWindow(duration.parse(window, f"stream {name!r}: window"))
 
@@ -219,6 +221,8 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
 def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
+    if checks.one_engine(asked.streams):
+        raise WindrowError("explain works on tables only in this version; call it with tables")
     return Explanation(asked, _choice(asked, [TablePayload(stream) for stream in asked.streams]))
 
 
@@ -237,11 +241,11 @@ def configure(builder: Any) -> Any:
 
 def metrics(result: pa.Table) -> Metrics:
     """The figures of a join, from its result."""
-    found = (result.schema.metadata or {}).get(METADATA_KEY)
+    found = (getattr(getattr(result, "schema", None), "metadata", None) or {}).get(METADATA_KEY)
     if found is None:
         raise WindrowError(
-            "this table carries no metrics; pass the table that windrow.join returned, before its "
-            "schema's metadata is replaced"
+            f"this {type(result).__name__} carries no metrics; pass the table that windrow.join "
+            "returned, before its schema's metadata is replaced"
         )
     return Metrics(**json.loads(found))
 
@@ -253,5 +257,5 @@ def local_join(asked: JoinPlan) -> LocalJoin:
 
 
 def _choice(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
-    one, two = (table.columns for table in tables)
-    return choose(asked, Statistics.of(one.ts, one.keys.hashes, two.ts, two.keys.hashes))
+    one, two = (table.columns.tuples() for table in tables)
+    return choose(asked, Statistics.of(*one, *two))

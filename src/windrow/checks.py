@@ -41,6 +41,9 @@ LATER = {
     "alpha": "ordered output",
 }
 
+#: Beyond these, a state would be all overhead, or a count would overflow.
+MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40}
+
 T = TypeVar("T")
 
 
@@ -167,7 +170,11 @@ def sql(text: object, what: str) -> str | None:
 
 def how(value: object) -> How:
     """One of the six kinds, in PySpark's spellings too."""
-    kind = HOWS.get(value.lower().replace("_", "")) if isinstance(value, str) else None
+    kind = (
+        HOWS.get(value.lower().replace("_", "").replace(" ", ""))
+        if isinstance(value, str)
+        else None
+    )
     if kind is None:
         raise WindrowError(
             f"how is {value!r}, expected one of {', '.join(dict.fromkeys(HOWS.values()))}"
@@ -198,6 +205,8 @@ def count(value: object, what: str) -> int:
     """A whole number above zero."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise WindrowError(f"{what} is {value!r}, expected a whole number of at least 1")
+    if int(value) > MOST[what]:
+        raise WindrowError(f"{what} is {value!r}, but may be {MOST[what]:,} at most")
     return int(value)
 
 

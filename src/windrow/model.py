@@ -118,7 +118,8 @@ class Metrics:
     """The figures of one join, per stream where a stream is what they belong to.
 
     `comparisons` counts stored tuples looked at by probes, `checks` those looked at by
-    invalidation; `live_*` is the state when the join stopped, `peak_rows` its high-water mark.
+    invalidation; `live_*` is the state when the join stopped. `peak_rows` adds up the high-water
+    marks of the state's parts, so it is an upper bound. An anti join reports no matches.
     """
 
     batches: int = 0

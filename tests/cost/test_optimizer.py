@@ -57,7 +57,7 @@ def test_what_is_asked_is_honoured(asked, algorithm, structure, parts) -> None:
 @pytest.mark.parametrize(
     ("why", "window", "statistics"),
     [
-        ("next to nothing is stored", 10, Statistics((10_000, 10_000), 300_000)),
+        ("a handful of rows", 10, Statistics((10_000, 10_000), 300_000, rows=(20, 30))),
         ("all keys are the same", 30 * SECOND, Statistics((100, 100), 1)),
     ],
 )
@@ -66,6 +66,14 @@ def test_nested_loops_win(why, window, statistics) -> None:
     assert choice.algorithm == "nested-loops", why
     assert choice.costs["nested-loops"] < choice.costs["hash"]
     assert choice.reason.startswith("nested loops, cheaper by")
+
+
+def test_a_low_mean_rate_is_no_reason_for_nested_loops() -> None:
+    """Two bursts a year apart have a mean rate of next to nothing, and thousands of live tuples."""
+    ts = np.concatenate([np.arange(20_000), 365 * 86_400 * SECOND + np.arange(20_000)])
+    hashes = np.arange(len(ts)) % 5_000
+    choice = chosen(plan(), Statistics.of(ts, hashes, ts, hashes))
+    assert choice.algorithm == "hash"
 
 
 def test_hash_wins() -> None:

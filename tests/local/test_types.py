@@ -8,6 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import windrow as wr
@@ -153,6 +154,31 @@ def test_chunks_with_dictionaries_of_their_own():
 # -- the shape of a result -----------------------------------------------------------------------
 
 
+def plain(kind):
+    """A struct type without its fields' nullability."""
+    if not pa.types.is_struct(kind):
+        return kind
+    return pa.struct([field.with_nullable(True) for field in kind])
+
+
+def test_an_outer_result_of_strict_schemas_can_be_written(tmp_path):
+    schema = pa.schema(
+        [
+            pa.field("k", pa.int64(), nullable=False),
+            pa.field("t", pa.timestamp("us"), nullable=False),
+        ]
+    )
+    one, two = (
+        wr.stream(
+            pa.table({"k": [k], "t": [0]}, schema), name=name, key="k", time="t", window="1 day"
+        )
+        for k, name in ((1, "a"), (2, "b"))
+    )
+    result = wr.join(one, two, how="full")
+    pq.write_table(result, tmp_path / "result.parquet")
+    assert pq.read_table(tmp_path / "result.parquet").num_rows == 2
+
+
 def test_schema():
     data = pa.table(
         {
@@ -179,7 +205,12 @@ def test_schema():
     ]
     assert list(wr.join(one, two).schema) == expected
     kind = pa.field("kind", pa.string())
-    assert list(wr.join(one, two, how="full", late="keep").schema) == [*expected, kind]
+    # What may be null as a whole has nullable fields, or Parquet would refuse it.
+    found = wr.join(one, two, how="full", late="keep").schema
+    assert all(field.nullable for struct in found.types[:2] for field in struct)
+    assert [(f.name, plain(f.type)) for f in found] == [
+        (f.name, plain(f.type)) for f in [*expected, kind]
+    ]
     for how in ("semi", "anti"):
         assert list(wr.join(one, two, how=how).schema) == [expected[0], expected[2]]
         assert list(wr.join(one, two, how=how, late="keep").schema) == [

@@ -30,6 +30,8 @@ BUCKETS = 100
 #: Live tuples in a list of a time list: at most that many, so that a cell stays in the cache.
 LIST_ROWS = 2400
 MOST_CELLS = 256
+#: So few tuples that scanning all of them is no loss.
+HANDFUL = 32
 #: Live tuples to make room for at once; a state that holds more grows.
 MOST_EXPECTED = 4_000_000
 
@@ -205,9 +207,15 @@ def hash_asked(case: Case) -> Choice | None:
 
 
 def cheaper(case: Case) -> Choice | None:
-    """Equation (1) against Equation (2); hash where they are even."""
+    """Equation (1) against Equation (2); hash where they are even.
+
+    Rates are means, and a burst can hold far more than the mean: nested loops are taken only
+    where they could not lose much, with a single key or a handful of rows.
+    """
     loops, hashed = case.costs["nested-loops"], case.costs["hash"]
-    if loops < hashed:
+    rows = case.statistics.rows
+    harmless = case.statistics.distinct <= 1 or (rows is not None and max(rows) <= HANDFUL)
+    if loops < hashed and harmless:
         why = f"nested loops, cheaper by {_factor(hashed, loops)}"
         return case.choice(*NESTED_LOOPS, f"{why}; {_numbers(case)}")
     parts = _cells(case)

@@ -54,15 +54,16 @@ def expire_counted(
     """Drop records that n strictly newer ones have outrun. False: the buffer is full."""
     n = asked[c.COUNT_ONE + side]
     while s.meta[lst, ls.NEXT] - s.meta[lst, ls.LOW] > n:
-        cur[c.CHECKS] += 1
         low = s.meta[lst, ls.LOW]
         ts, _, row, _ = ls.read(s, lst, low)
         nth, _, _, _ = ls.read(s, lst, s.meta[lst, ls.NEXT] - n)
         if nth <= ts:
+            cur[c.CHECKS] += 1
             return True
         if asked[c.PRESERVED_ONE + side] and not leave(cur, asked, matched, gone, side, row, ts):
             return False
         ls.drop_oldest(s, lst)
+        cur[c.CHECKS] += 1
         cur[c.DROPPED_ONE + side] += 1
     return True
 

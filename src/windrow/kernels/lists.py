@@ -22,11 +22,11 @@ it with the same bucket, newest first, by sequence number:
 So expiry only moves LOW, and what it leaves behind in the chains ends a walk instead of
 misleading it: paper 3's lazy deletion, for free.
 
-Growth never stalls. A full pool gets a successor a quarter larger, and each block handed out
+Growth rehashes nothing. A full pool gets a successor a quarter larger, and each block handed out
 later moves eight old blocks over, so the copy is done before the successor is full. Block and
 sequence numbers do not change, so neither do links. A list's heads double by copying them
 behind themselves: both halves start on the same old chain, whose records still carry their
-whole key, and the mixture dies out as they expire. Nothing is ever rehashed.
+whole key, and the mixture dies out as they expire.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import inlined, kernel
 
-#: A record: event time, key, row id, and the link of its chain (or its rank, in a count window).
+#: A record: event time, key, row id, and the link of its chain.
 TS, KEY, ROW, LINK = range(4)
 COLUMNS = 4
 #: Links that lead nowhere: the end of a chain, and a record that is in none.

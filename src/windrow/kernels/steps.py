@@ -29,13 +29,14 @@ def expire(
     reach = asked[c.REACH_ONE + side]
     preserved = asked[c.PRESERVED_ONE + side]
     while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
-        cur[c.CHECKS] += 1
         ts, _, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
         if ts + reach >= bound:
+            cur[c.CHECKS] += 1
             return True
         if preserved and not leave(cur, asked, matched, gone, side, row, ts):
             return False
         ls.drop_oldest(s, lst)
+        cur[c.CHECKS] += 1
         cur[c.DROPPED_ONE + side] += 1
     return True
 

@@ -21,6 +21,7 @@ class TablePayload:
         # A chunked column would be gathered chunk by chunk; whole, it is one `take`.
         self.whole = [plain(gatherable(column)) for column in self.table.columns]
         self.columns = columns_of(stream, self.table)
+        self._extracted: dict[str, pa.Array] = {}
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -42,15 +43,17 @@ class TablePayload:
 
     def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
         """A possibly dotted column of the given rows."""
-        return gather(plain(gatherable(expressions.extract(self.table, path))), rows)
+        if path not in self._extracted:
+            self._extracted[path] = plain(gatherable(expressions.extract(self.table, path)))
+        return gather(self._extracted[path], rows)
 
-    def struct(self, rows: NDArray[np.int64] | None, length: int) -> pa.StructArray:
-        """The given rows as structs; None: as many nulls."""
-        fields = list(self.table.schema)
+    def struct(
+        self, rows: NDArray[np.int64] | None, length: int, kind: pa.StructType
+    ) -> pa.StructArray:
+        """The given rows as structs of that type; None: as many nulls."""
         if rows is None:
-            return pa.nulls(length, pa.struct(fields))
-        if not fields:
-            return pa.array([{}] * length, pa.struct([]))
+            return pa.nulls(length, kind)
+        fields = list(kind)
         arrays = [
             gather(column, rows).cast(field.type)
             for column, field in zip(self.whole, fields, strict=True)

@@ -23,6 +23,16 @@ class Columns:
     bad: NDArray[np.bool_] | None = None
     beats: NDArray[np.bool_] | None = None
 
+    def tuples(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Times and key hashes of the rows that are tuples."""
+        if self.bad is None and self.beats is None:
+            return self.ts, self.keys.hashes
+        chosen = np.ones(len(self.ts), np.bool_)
+        for others in (self.bad, self.beats):
+            if others is not None:
+                chosen &= ~others
+        return self.ts[chosen], self.keys.hashes[chosen]
+
 
 def columns_of(stream: Stream, table: pa.Table) -> Columns:
     """Read a stream's rows."""

@@ -27,5 +27,5 @@ class Payload(Protocol):
     def column(self, path: str, rows: Rows) -> pa.Array:
         """A possibly dotted column of these rows."""
 
-    def struct(self, rows: Rows | None, length: int) -> pa.StructArray:
-        """These rows as structs; None: as many nulls."""
+    def struct(self, rows: Rows | None, length: int, kind: pa.StructType) -> pa.StructArray:
+        """These rows as structs of that type; None: as many nulls."""

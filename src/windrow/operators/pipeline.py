@@ -88,7 +88,8 @@ class Pipeline:
         """Gather a piece's rows, one `take` for each column."""
         length = len(piece.ts)
         arrays = [
-            self.payloads[stream].struct(piece.rows[stream], length) for stream in self.plan.shown
+            self.payloads[stream].struct(piece.rows[stream], length, self.schema.field(at).type)
+            for at, stream in enumerate(self.plan.shown)
         ]
         ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
         arrays.append(ts)
@@ -116,12 +117,19 @@ class Pipeline:
 
 def output_schema(plan: JoinPlan) -> pa.Schema:
     """One struct per shown stream, `ts`, and `kind` where rows can be other than matches."""
-    fields = [
-        pa.field(plan.streams[s].name, pa.struct(list(plan.streams[s].schema))) for s in plan.shown
-    ]
+    fields = [pa.field(plan.streams[s].name, _struct_type(plan, s)) for s in plan.shown]
     first = plan.streams[0]
     time = expressions.resolve(first.schema, first.time)
     fields.append(pa.field("ts", pa.timestamp("us", time.tz if time is not None else None)))
     if plan.marked:
         fields.append(pa.field("kind", pa.string()))
     return pa.schema(fields)
+
+
+def _struct_type(plan: JoinPlan, stream: int) -> pa.DataType:
+    """A stream's columns. Where the struct may be null, so may they: Parquet takes nothing else."""
+    alone = [plan.marked or plan.preserved[other] for other in plan.shown if other != stream]
+    fields = list(plan.streams[stream].schema)
+    if any(alone):
+        fields = [field.with_nullable(True) for field in fields]
+    return pa.struct(fields)

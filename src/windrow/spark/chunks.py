@@ -95,12 +95,13 @@ class ChunkPayload:
             pa.RecordBatch.from_arrays([self.gather(top, rows)], [top]), path
         )
 
-    def struct(self, rows: Rows | None, length: int) -> pa.StructArray:
-        """These rows as structs; None: as many nulls."""
+    def struct(self, rows: Rows | None, length: int, kind: pa.StructType) -> pa.StructArray:
+        """These rows as structs of that type; None: as many nulls."""
         if rows is None:
-            return pa.nulls(length, pa.struct(self._fields))
-        arrays = [self.gather(field.name, rows).cast(field.type) for field in self._fields]
-        return pa.StructArray.from_arrays(arrays, fields=self._fields)
+            return pa.nulls(length, kind)
+        fields = list(kind)
+        arrays = [self.gather(field.name, rows).cast(field.type) for field in fields]
+        return pa.StructArray.from_arrays(arrays, fields=fields)
 
     def gather(self, name: str, rows: Rows) -> pa.Array:
         """One column of these rows, from whichever chunks have them."""
