@@ -143,3 +143,14 @@ def test_a_foreign_format_is_refused(found):
     with pytest.raises(WindrowError, match=f"has format {found!r}.* reads format 1") as refused:
         Lists.restore(taken)
     assert "restore it with the version that wrote it" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lengths", np.array([5, 5])), ("bits", 40), ("chained", 9), ("records", np.zeros((3, 4)))],
+)
+def test_a_snapshot_whose_parts_do_not_fit_is_refused(name, value):
+    lists = Lists(2, bits=1, chained=1)
+    lists.append(0, records(0, 6))
+    with pytest.raises(WindrowError, match="do not fit together"):
+        Lists.restore({**lists.snapshot(), name: value})

@@ -57,6 +57,10 @@ class Flags:
         start = self.start(stream)
         return self.bytes[start : start + self.size[stream]]
 
+    def has(self, stream: int, rows: NDArray[np.int64]) -> bool:
+        """Is there a flag for each of these rows?"""
+        return bool(((rows >= self.base[stream]) & (rows < self.ends[stream])).all())
+
     def get(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Have these rows met a partner?"""
         found: NDArray[np.bool_] = self.bytes[rows + self.shift(stream)] != 0

@@ -217,6 +217,7 @@ class WindowJoin:
         return {
             "format": FORMAT,
             "how": self.config.how,
+            "reaches": list(self.config.reaches),
             "flags": self.flags.snapshot(),
             "state": self.state.snapshot(),
         }
@@ -224,10 +225,18 @@ class WindowJoin:
     def resume(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot. The question must be the same."""
         check_format("join", snapshot.get("format"), FORMAT)
-        if snapshot["how"] != self.config.how:
+        for name, mine in (("how", self.config.how), ("reaches", list(self.config.reaches))):
+            if snapshot.get(name) != mine:
+                raise WindrowError(
+                    f"this snapshot is of a join with {name} {snapshot.get(name)!r} and cannot go "
+                    f"on with {mine!r}"
+                )
+        state, flags = JoinState.restore(snapshot["state"]), Flags.restore(snapshot["flags"])
+        if state.structure != self.state.structure:
             raise WindrowError(
-                f"this snapshot is of a {snapshot['how']} join and cannot go on as a "
-                f"{self.config.how} join"
+                f"this snapshot has the structure {state.structure!r} and cannot go on as "
+                f"{self.state.structure!r}"
             )
-        self.state = JoinState.restore(snapshot["state"])
-        self.flags = Flags.restore(snapshot["flags"])
+        if self.config.flagged and not all(flags.has(s, state.rows(s)) for s in range(STREAMS)):
+            raise WindrowError("this join snapshot is damaged: stored rows have no matched flag")
+        self.state, self.flags = state, flags

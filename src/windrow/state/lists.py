@@ -193,15 +193,25 @@ class Lists:
         """The lists a snapshot was taken of."""
         check_format("state", snapshot.get("format"), FORMAT)
         lengths = np.asarray(snapshot["lengths"])
+        records, bits = np.asarray(snapshot["records"]), int(snapshot["bits"])
+        # The kernels check nothing, so what does not fit together must not reach them.
+        if not (
+            records.dtype == lengths.dtype == np.int64
+            and records.shape == (int(lengths.sum()), ls.COLUMNS)
+            and (lengths >= 0).all()
+            and 0 <= bits <= 16
+            and 0 <= int(snapshot["chained"]) <= len(lengths)
+        ):
+            raise WindrowError("this state snapshot is damaged: its parts do not fit together")
         restored = cls(
             len(lengths),
-            bits=int(snapshot["bits"]),
+            bits=bits,
             chained=int(snapshot["chained"]),
             expected=int(lengths.sum()),
         )
         ends = np.cumsum(lengths)
         for lst in np.flatnonzero(lengths):
-            restored.append(int(lst), snapshot["records"][ends[lst] - lengths[lst] : ends[lst]])
+            restored.append(int(lst), records[ends[lst] - lengths[lst] : ends[lst]])
         return restored
 
 
