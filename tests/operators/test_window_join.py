@@ -153,7 +153,7 @@ def test_bytes_that_are_no_snapshot_are_refused(data):
 
 def test_a_snapshot_goes_on_with_the_same_question_only():
     taken = TIME_LIST.make(Question("left", (1, 1))).snapshot()
-    with pytest.raises(WindrowError, match="how .left. and cannot go on with .full."):
+    with pytest.raises(WindrowError, match="how 'left' and cannot go on with 'full'"):
         TIME_LIST.resume(Question("full", (1, 1)), taken)
 
 
