@@ -17,7 +17,7 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(BUILT_FOR))
 $(READY): FORCE
 endif
 
-.PHONY: help setup demo test test-kernels test-long check bench experiments pin clean FORCE
+.PHONY: help setup demo test test-kernels test-long check bench bench-spark experiments pin clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -46,6 +46,9 @@ check: $(READY) ## ruff, mypy and the import contracts
 
 bench: $(READY) ## the benchmarks, as ratios within one run
 	@$(BIN)/windrow bench
+
+bench-spark: $(READY) ## the join on Spark beside Spark's own; half an hour
+	@$(BIN)/python -m benchmarks.spark
 
 experiments: $(READY) ## every figure of the papers and one report, into out/
 	@$(BIN)/windrow experiments run --out out

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import timedelta
 from inspect import signature
-from typing import Any, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
@@ -15,7 +15,16 @@ from windrow.cost.optimizer import Choice, Statistics, choose
 from windrow.explanation import Explanation
 from windrow.local.engine import METADATA_KEY, LocalJoin
 from windrow.local.payload import TablePayload
-from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, Window, WindrowError
+from windrow.model import (
+    BatchMetrics,
+    CountWindow,
+    JoinPlan,
+    Metrics,
+    Stream,
+    TimeWindow,
+    Window,
+    WindrowError,
+)
 
 Duration = str | timedelta
 
@@ -239,13 +248,36 @@ def configure(builder: Any) -> Any:
     return session.configure(builder)
 
 
-def metrics(result: pa.Table) -> Metrics:
-    """The figures of a join, from its result."""
+class Query(Protocol):
+    """What `metrics` asks of a `pyspark.sql.streaming.StreamingQuery`."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def runId(self) -> str: ...  # noqa: N802
+
+
+@overload
+def metrics(result: Query) -> list[BatchMetrics]: ...
+@overload
+def metrics(result: pa.Table) -> Metrics: ...
+def metrics(result: Any) -> Any:
+    """The figures of a join, from its result or from the Spark query that runs it.
+
+    A table that `join` returned gives a `Metrics`. A `StreamingQuery` that this process started
+    gives its last micro-batches, about 100 and the oldest first: a list with one `BatchMetrics` for
+    each micro-batch and join. It is empty before the first figures, for a query that has no join of
+    windrow's, and on Spark Connect, where workers cannot report.
+    """
+    if checks.is_spark(result) and hasattr(result, "runId"):
+        from windrow.spark import figures
+
+        return figures.BOOK.of(str(result.id))
     found = (getattr(getattr(result, "schema", None), "metadata", None) or {}).get(METADATA_KEY)
     if found is None:
         raise WindrowError(
             f"this {type(result).__name__} carries no metrics; pass the table that windrow.join "
-            "returned, before its schema's metadata is replaced"
+            "returned, before its schema's metadata is replaced, or the StreamingQuery of a join"
         )
     return Metrics(**json.loads(found))
 

@@ -83,11 +83,21 @@ def report_experiments(out: Out = OUT) -> None:
 
 
 @app.command()
-def demo() -> None:
-    """Join auctions with their bids, show the result and check it."""
-    from windrow.demo import run
+def demo(
+    in_process: Annotated[
+        bool, typer.Option("--in-process", help="On Arrow tables, without Spark and Java.")
+    ] = False,
+    auctions: Annotated[
+        int, typer.Option(metavar="N", min=100, help="How many; five times as many bids.")
+    ] = 20_000,
+) -> None:
+    """Join auctions with their bids on Spark, show it at work, and check the result."""
+    from windrow.demo import in_process as on_tables
+    from windrow.demo import on_spark
 
-    if not run():
+    with _refusals():
+        right = (on_tables if in_process else on_spark).run(auctions)
+    if not right:
         raise typer.Exit(1)
 
 

@@ -6,6 +6,7 @@ Every duration and time here is an integer of microseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -138,3 +139,33 @@ class Metrics:
     candidates: int = 0
     matches: int = 0
     unmatched: int = 0
+
+
+@dataclass(frozen=True)
+class BatchMetrics:
+    """The figures of one micro-batch of a join on Spark, per stream where they belong to one.
+
+    `rows` is all that was read: tuples, late and bad rows and beats. `live_*` is the state after
+    the micro-batch. `progress` is None before a stream's first row; `lag` is how far it is behind
+    the stream furthest ahead. Of the buckets, `arena_hits` found their state at hand and
+    `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
+    """
+
+    batch: int
+    streams: tuple[str, ...]
+    rows: dict[str, int]
+    tuples: dict[str, int]
+    late: dict[str, int]
+    bad: dict[str, int]
+    beats: dict[str, int]
+    matches: int
+    unmatched: int
+    live_rows: dict[str, int]
+    live_bytes: dict[str, int]
+    progress: dict[str, datetime | None]
+    lag: dict[str, timedelta | None]
+    arena_hits: int
+    arena_rebuilds: int
+    pack_seconds: float
+    join_seconds: float
+    unpack_seconds: float

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pytest
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.model import END
 from windrow.operators.pipeline import output_schema
+from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
+from windrow.spark.engine import bucket_count
 from windrow.spark.log import Directory
-from windrow.spark.pack import Pack
+from windrow.spark.pack import NOTHING, NOW, Pack
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -48,52 +51,75 @@ class DictStore:
 
 
 class Run:
-    """All buckets of one join, fed micro-batch by micro-batch."""
+    """All buckets of one join, fed micro-batch by micro-batch, with arenas in a folder."""
 
-    def __init__(self, plan):
+    def __init__(self, plan, folder=None):
         self.plan = plan
         self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
+        self.buckets = bucket_count(plan, BUCKETS)
         self.packs = [
-            Pack(s, side, tuple(range(BUCKETS))) for side, s in enumerate(self.bare.streams)
+            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
         ]
-        self.stores = [DictStore() for _ in range(BUCKETS)]
-        self.caches = [{} for _ in range(BUCKETS)]
-        self.results = []
+        self.stores = [DictStore() for _ in range(self.buckets)]
+        self.folder = folder
+        self.hits = []
+        self.pieces = []
 
-    def batch(self, tables, lose=False):
-        packed = [[] for _ in range(BUCKETS)]
+    def ask(self, plan):
+        """Go on with another plan, as a restart would."""
+        self.plan = plan
+        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
+
+    def batch(self, tables, lose=False, now=None):
+        packed = [[] for _ in range(self.buckets)]
         for pack, table in zip(self.packs, tables, strict=True):
             if table.num_rows:
+                if now is not None:
+                    stamp = pa.array([now] * table.num_rows, pa.timestamp("us", "UTC"))
+                    table = table.append_column(NOW, stamp)
                 for row in pack.pack(table.to_batches()).to_pylist():
-                    packed[row.pop("bucket")].append(Packed(**row))
+                    packed[row.pop("bucket")].append(as_packed(row))
         self.feed(packed, lose)
 
     def feed(self, packed, lose=False):
-        for bucket in range(BUCKETS):
-            if lose:
-                self.caches[bucket].clear()
-            if not packed[bucket]:
-                continue
-            store, cache = self.stores[bucket], self.caches[bucket]
-            join = BucketJoin.open(self.bare, BUCKETS, store, cache, finite=False)
-            self.results += list(join.process(packed[bucket], store))
-            join.keep(cache)
+        for bucket in range(self.buckets):
+            if packed[bucket]:
+                self.one(bucket, packed[bucket], lose)
+
+    def one(self, bucket, packed, lose=False):
+        arena = Arena.enter(self.folder, str(bucket)) if self.folder and not lose else None
+        try:
+            join = BucketJoin.open(self.bare, self.buckets, self.stores[bucket], arena)
+            for piece in join.process(packed):
+                self.pieces.append(join.pipeline.record_batch(piece))
+            self.hits.append(join.hit)
+        finally:
+            if arena is not None:
+                arena.leave()
+
+    def results(self):
+        return pa.Table.from_batches(self.pieces, output_schema(self.plan))
 
     def finish(self):
-        self.feed([FLUSH] * BUCKETS)
-        return pa.Table.from_batches(self.results, output_schema(self.plan))
+        self.feed([FLUSH] * self.buckets)
+        return self.results()
+
+
+def as_packed(row):
+    numbers = ("newest", "newest_beat", "now")
+    return Packed(**{k: None if k in numbers and v == NOTHING else v for k, v in row.items()})
 
 
 def pieces(table, rows):
     return [table.slice(at, rows) for at in range(0, max(table.num_rows, 1), rows)]
 
 
-def run_case(case, rows, losses, **choices):
+def run_case(case, rows, losses, folder, **choices):
     options = {**case.options, **choices}
     if options["between"] is not None:
         options["between"] = tuple(timedelta(microseconds=bound) for bound in options["between"])
     plan = wr.plan(*case.streams, **options)
-    run = Run(plan)
+    run = Run(plan, folder)
     sides = [pieces(stream.data, rows) for stream in plan.streams]
     for number in range(max(map(len, sides))):
         tables = [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]
@@ -108,7 +134,8 @@ def test_any_batches_and_any_loss_give_the_oracles_rows(how, data):
     case = data.draw(cases(hows=[how], key_kinds=KEYED))
     rows = data.draw(st.sampled_from([1, 2, 3, 7, 100]))
     losses = data.draw(st.sets(st.integers(0, 9)))
-    run = run_case(case, rows, losses)
+    with TemporaryDirectory() as folder:
+        run = run_case(case, rows, losses, folder)
     assert_same_rows(run.finish(), duckdb_join(*case.streams, **case.options))
 
 
@@ -118,7 +145,7 @@ def test_any_batches_and_any_loss_give_the_oracles_rows(how, data):
 def test_late_rows_are_the_same_after_a_loss(how, data):
     case = data.draw(cases(hows=[how], key_kinds=["string"], late=True, beats=True))
     rows = data.draw(st.sampled_from([1, 2, 4]))
-    run = run_case(case, rows, losses=set(range(10)), late="keep")
+    run = run_case(case, rows, set(range(10)), None, late="keep")
     expected, _ = naive_batches(*case.streams, **case.options, late="keep", batch_rows=rows)
     assert_same_rows(run.finish(), expected)
 
@@ -152,19 +179,23 @@ def test_a_matched_flag_survives_the_loss_of_the_state():
     assert unmatched == []
 
 
-def test_a_task_that_fails_half_way_leaves_no_changed_state():
-    run = Run(plan_of("full"))
+def test_a_task_that_fails_half_way_leaves_no_changed_state(tmp_path):
+    run = Run(plan_of("full"), str(tmp_path))
     run.batch([stream_table([100]), stream_table([])])
     bucket = next(n for n, store in enumerate(run.stores) if store.blobs)
-    store, cache = run.stores[bucket], run.caches[bucket]
-    packed = [Packed(**{k: v for k, v in row.items() if k != "bucket"})
-              for row in run.packs[1].pack(stream_table([101]).to_batches()).to_pylist()
-              if row["bucket"] == bucket]  # fmt: skip
-    join = BucketJoin.open(run.bare, BUCKETS, store, cache, finite=False)
-    next(iter(join.process(packed, store)))
-    assert cache == {}
-    again = BucketJoin.open(run.bare, BUCKETS, store, cache, finite=False)
-    assert sum(b.num_rows for b in again.process(packed, store)) == 1
+    packed = [
+        as_packed({k: v for k, v in row.items() if k != "bucket"})
+        for row in run.packs[1].pack(stream_table([101]).to_batches()).to_pylist()
+        if row["bucket"] == bucket
+    ]
+    arena = Arena.enter(str(tmp_path), str(bucket))
+    join = BucketJoin.open(run.bare, BUCKETS, run.stores[bucket], arena)
+    next(iter(join.process(packed)))
+    arena.leave()
+    before = len(run.pieces)
+    run.one(bucket, packed)
+    assert run.hits[-1] is False
+    assert sum(batch.num_rows for batch in run.pieces[before:]) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,7 +212,7 @@ def test_a_state_that_does_not_fit_is_refused(change, message):
     store = run.stores[0]
     store.text = change(store.text)
     with pytest.raises(wr.WindrowError, match=message):
-        BucketJoin.open(run.bare, BUCKETS, store, {}, finite=False)
+        BucketJoin.open(run.bare, BUCKETS, store)
 
 
 def test_the_directory_reads_back_what_it_wrote():

@@ -86,6 +86,7 @@ def match(
         pairs[2 + side, n], pairs[3 - side, n] = t, ts
         cur[c.PAIRS] = n + 1
     if asked[c.MARK]:
-        matched[own] = 1
-        matched[its] = 1
+        # The other bits are the operator's.
+        matched[own] |= 1
+        matched[its] |= 1
     return True

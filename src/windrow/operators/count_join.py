@@ -9,6 +9,7 @@ there, so input waits until the slowest stream has passed it. That costs delay, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from windrow.operators.synchronise import Synchronise
 from windrow.operators.window_join import JoinConfig, WindowJoin
 from windrow.state.directory import Directory, SameKey
 from windrow.state.join_state import STREAMS, JoinState
-from windrow.state.lists import Snapshot
+from windrow.state.lists import Lists, Snapshot
+from windrow.state.room import Room
 
 Nulls = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
@@ -50,7 +52,7 @@ class CountJoin(WindowJoin):
         self.counts = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
         self.nulls = nulls
         self.same = same
-        self.directory = Directory()
+        self.directory = Directory(state.lists.room)
         self.sync = Synchronise(STREAMS)
 
     def counts_keyless(self, stream: int) -> bool:
@@ -108,6 +110,34 @@ class CountJoin(WindowJoin):
     def _oldest(self, stream: int, end: int) -> int:
         waiting = (int(chunk.row.min()) for chunk in self.sync.waiting[stream])
         return min(super()._oldest(stream, end), *waiting, end)
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """As of a window join, with what waits and the directory of keys."""
+        arrays, facts = super().parts()
+        directory = self.directory
+        for name, array in directory.lists.parts().items():
+            arrays[f"directory_{name}"] = array
+        for stream, held in enumerate(self.sync.snapshot()):
+            for name, array in held.items():
+                arrays[f"waiting_{stream}_{name}"] = array
+        return {**arrays, "stands": directory.stands}, {**facts, "keys": directory.count}
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `parts`, in place."""
+        super().attach(arrays, facts, room)
+        prefix = "directory_"
+        mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        self.directory = Directory(room)
+        self.directory.lists = Lists.attach(mine, 1, room)
+        self.directory.stands, self.directory.count = arrays["stands"], facts["keys"]
+        self.sync = Synchronise.restore(
+            [
+                {name: arrays[f"waiting_{stream}_{name}"] for name in ("ts", "key", "row")}
+                for stream in range(STREAMS)
+            ]
+        )
 
     # -- snapshot --------------------------------------------------------------------------
 

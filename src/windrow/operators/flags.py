@@ -2,6 +2,7 @@
 
 Row ids of a stream only grow, so its flags are a stretch of bytes from the oldest id that may
 still be asked for. Both streams' stretches sit in one array, because the kernels take one.
+A second bit says that somebody who writes matches down has done so.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.state.join_state import STREAMS
+from windrow.state.room import HEAP, Room
+
+MATCHED, NOTED = 1, 2
 
 
 class Flags:
     """One byte for each row id in [base, base + size) of each stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: Room = HEAP) -> None:
+        self.room = room
         self.base = [0] * STREAMS
         self.ends = [0] * STREAMS
         self.size = [0] * STREAMS
@@ -44,7 +49,8 @@ class Flags:
         """
         base = [max(b, old) for b, old in zip(self.base, oldest, strict=True)]
         size = [2 * (end - b) for end, b in zip(self.ends, base, strict=True)]
-        fresh = np.zeros(sum(size) + 1, np.uint8)
+        fresh = self.room.empty((sum(size) + 1,), np.uint8)
+        fresh[:] = 0
         at = 0
         for stream in range(STREAMS):
             kept = self.stretch(stream)[base[stream] - self.base[stream] :][: size[stream]]
@@ -68,7 +74,14 @@ class Flags:
 
     def set(self, stream: int, rows: NDArray[np.int64]) -> None:
         """They have now."""
-        self.bytes[rows + self.shift(stream)] = 1
+        self.bytes[rows + self.shift(stream)] |= MATCHED
+
+    def news(self, stream: int) -> NDArray[np.int64]:
+        """The rows that have met a partner since this was last asked. One pass over bytes."""
+        stretch = self.stretch(stream)[: self.ends[stream] - self.base[stream]]
+        places = np.flatnonzero(stretch == MATCHED)
+        stretch[places] |= NOTED
+        return places + self.base[stream]
 
     def snapshot(self) -> dict[str, Any]:
         """The flags in use, as plain data."""

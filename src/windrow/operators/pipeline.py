@@ -38,8 +38,13 @@ class Pipeline:
 
     # -- a batch ---------------------------------------------------------------------------
 
-    def feed(self, admitted: Sequence[Admitted], ended: Sequence[bool]) -> Iterator[Piece]:
-        """Join a batch. `admitted` was sorted out by the progress before it."""
+    def feed(
+        self, admitted: Sequence[Admitted], ended: Sequence[bool], idle: Sequence[bool] = ()
+    ) -> Iterator[Piece]:
+        """Join a batch. `admitted` was sorted out by the progress before it.
+
+        `idle`: which streams have been silent for so long that they follow the others.
+        """
         before = [progress.now for progress in self.progress]
         self.metrics.batches += 1
         for stream, part in enumerate(admitted):
@@ -48,11 +53,28 @@ class Pipeline:
             if ended[stream]:
                 self.progress[stream].end()
             yield from self._aside(stream, part)
+        self._follow(idle)
         after = [progress.now for progress in self.progress]
-        arrivals = [self._arrivals(stream, part) for stream, part in enumerate(admitted)]
+        arrivals = [self.arrivals(stream, part) for stream, part in enumerate(admitted)]
         yield from self.join.process(arrivals, before, after)
 
-    def _arrivals(self, stream: int, part: Admitted) -> Arrivals:
+    def _follow(self, idle: Sequence[bool]) -> None:
+        """Raise idle streams to the slowest of the others."""
+        if any(idle) and not all(idle):
+            pairs = list(zip(self.progress, idle, strict=True))
+            slowest = min(progress.now for progress, silent in pairs if not silent)
+            for progress, silent in pairs:
+                if silent:
+                    progress.observe(beat=slowest)
+
+    def restart(self, state: JoinState) -> None:
+        """Begin again with an empty state; progress and figures stay."""
+        before, self.join = self.join, operator(self.plan, self.payloads, state)
+        self.join.matches, self.join.unmatched = before.matches, before.unmatched
+        self.join.candidates = before.candidates
+
+    def arrivals(self, stream: int, part: Admitted) -> Arrivals:
+        """The tuples of a batch that the operator wants."""
         if isinstance(self.join, CountJoin) and self.join.counts_keyless(stream):
             return Arrivals.concatenate([part.tuples, part.keyless])
         return part.tuples

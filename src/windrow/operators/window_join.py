@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.flags import Flags
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Snapshot, check_format
+from windrow.state.room import Room
 
 FORMAT = 1
 Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
@@ -70,13 +72,11 @@ class WindowJoin:
     def __init__(self, config: JoinConfig, state: JoinState) -> None:
         self.config = config
         self.state = state
-        self.flags = Flags()
+        self.flags = Flags(state.lists.room)
         self.cursor = np.zeros(c.CURSOR_SCALARS, np.int64)
         self.matches = 0
         self.unmatched = 0
         self.candidates = 0
-        #: Where to note which rows were matched, if somebody must remember it elsewhere.
-        self.matched_log: list[tuple[NDArray[np.int64], NDArray[np.int64]]] | None = None
         self._tuples = np.empty((0, 3), np.int64)
         self._out = c.Buffers(
             np.empty((4, BUFFER_ROWS), np.int64), np.empty((3, BUFFER_ROWS), np.int64)
@@ -132,8 +132,7 @@ class WindowJoin:
         settled = config.verify is None
         asked[c.MARK] = settled and config.flagged
         if settled and config.how in ("semi", "anti"):
-            silent = config.how == "anti" and self.matched_log is None
-            asked[c.EMIT] = c.EMIT_NOTHING if silent else c.EMIT_FIRST
+            asked[c.EMIT] = c.EMIT_NOTHING if config.how == "anti" else c.EMIT_FIRST
         asked[c.STRATEGY] = STRATEGIES[config.invalidation]
         return asked
 
@@ -181,8 +180,6 @@ class WindowJoin:
             if self.config.flagged:
                 for stream in range(STREAMS):
                     self.flags.set(stream, pairs[stream])
-        if self.matched_log is not None:
-            self.matched_log.append((pairs[0].copy(), pairs[1].copy()))
         if how == "anti" or not pairs.shape[1]:
             return
         self.matches += pairs.shape[1]
@@ -209,6 +206,28 @@ class WindowJoin:
     def work(self) -> tuple[int, int]:
         """Stored tuples looked at so far: by probes, by invalidation."""
         return int(self.cursor[c.COMPARISONS]), int(self.cursor[c.CHECKS])
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The operator between two batches: its arrays as they are, and what else it must know."""
+        flags = self.flags
+        arrays = {**self.state.lists.parts(), "flags": flags.bytes, "cursor": self.cursor}
+        facts = {
+            "parts": self.state.parts,
+            "base": flags.base,
+            "ends": flags.ends,
+            "size": flags.size,
+        }
+        return arrays, facts
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `parts`, in place."""
+        self.state = JoinState.attach(self.state.structure, facts["parts"], arrays, room)
+        self.flags = Flags(room)
+        self.flags.base, self.flags.ends = list(facts["base"]), list(facts["ends"])
+        self.flags.size, self.flags.bytes = list(facts["size"]), arrays["flags"]
+        self.cursor = arrays["cursor"]
 
     # -- snapshot --------------------------------------------------------------------------
 

@@ -1,13 +1,11 @@
-"""One bucket's join on Spark, without Spark: packed rows in, result batches out, state in a log.
+"""One bucket's join on Spark, without Spark: packed rows in, result pieces out, state in a log.
 
-    packed rows --> chunks --> admit --> pipeline --> result batches
+    packed rows --> chunks --> admit --> pipeline --> pieces of results
                       |                     |
                      log <-- matched rows --+
 
-A bucket that finds no cached state under its directory's token rebuilds it from the log: chunks in
-the order they came, each batch in time order, then expiry by today's progress. That is the order
-in which they were stored, so the rebuilt lists drop what the lost ones had dropped, and no
-unmatched row leaves twice.
+Between micro-batches the state is in the arena, if this host has it under the directory's token;
+otherwise it is rebuilt from the log.
 """
 
 from __future__ import annotations
@@ -15,26 +13,22 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from windrow.kernels import lists as ls
-from windrow.model import JoinPlan
+from windrow.model import CountWindow, JoinPlan
 from windrow.operators.admit import Admitted, admit
 from windrow.operators.arrivals import Arrivals, Piece
-from windrow.operators.columns import Columns
+from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs
+from windrow.spark import blobs, durable, rebuild
+from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
-from windrow.spark.log import Delta, Directory, Entry, Store, check_question, expired_chunks
+from windrow.spark.log import Change, Directory, Store, check_question
 from windrow.state.join_state import STREAMS, JoinState
-
-#: Cells of a bucket's state: a bucket has a part of the keys already, so fewer than in process.
-CELLS = 16
+from windrow.state.room import HEAP
 
 
 @dataclass(frozen=True)
@@ -47,126 +41,143 @@ class Packed:
     newest_beat: int | None
     bad: int
     beats: int
+    now: int | None = None
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A chunk of this micro-batch, with the blob it came in."""
+
+    chunk: Chunk
+    blob: bytes
+    columns: Columns
 
 
 class BucketJoin:
-    """The join of one bucket, between micro-batches."""
+    """The join of one bucket, for one micro-batch.
 
-    def __init__(self, plan: JoinPlan, buckets: int, finite: bool = False) -> None:
+    `hit`: was the state in the arena? None: there was none yet. `built`: when the query's join
+    was put together (µs); silence before that is down-time.
+    """
+
+    def __init__(
+        self,
+        plan: JoinPlan,
+        buckets: int,
+        store: Store,
+        arena: Arena | None = None,
+        finite: bool = False,
+        built: int = 0,
+    ) -> None:
         self.plan = plan
+        self.store = store
+        self.arena = arena
         self.finite = finite
-        self.payloads = [ChunkPayload(stream) for stream in plan.streams]
-        self.pipeline = Pipeline(plan, self.payloads, JoinState("time-list", CELLS))
-        self.directory = Directory(buckets, question(plan))
-        if plan.how != "inner":
-            self.pipeline.join.matched_log = []
+        self.built = built
+        self.hit: bool | None = None
+        # Pack has left the heartbeats out already.
+        self.streams = [replace(stream, beats=None) for stream in plan.streams]
+        self.payloads = [ChunkPayload(stream, self._open_chunk) for stream in plan.streams]
+        self.directory = Directory(buckets, question(plan), list(plan.reaches))
+        self.pipeline = Pipeline(plan, self.payloads, self.empty_state())
 
-    # -- opening ---------------------------------------------------------------------------
+    @property
+    def counted(self) -> bool:
+        """Does a window count rows?"""
+        return any(isinstance(stream.window, CountWindow) for stream in self.plan.streams)
+
+    def empty_state(self) -> JoinState:
+        """A state with nothing in it, made in the arena."""
+        structure, parts = rebuild.structure(self.plan, self.counted)
+        return JoinState(structure, parts, room=self.arena or HEAP)
 
     @classmethod
     def open(
-        cls, plan: JoinPlan, buckets: int, store: Store, cache: dict[str, BucketJoin], finite: bool
+        cls,
+        plan: JoinPlan,
+        buckets: int,
+        store: Store,
+        arena: Arena | None = None,
+        built: int = 0,
     ) -> BucketJoin:
-        """The bucket as its directory says: cached, rebuilt from the log, or new."""
+        """The bucket as its directory says: from the arena, rebuilt from the log, or new."""
         text = store.directory()
         if text is None:
-            return cls(plan, buckets, finite)
+            if arena is not None:
+                arena.clear()
+            return cls(plan, buckets, store, arena, built=built)
         kept = Directory.from_text(text)
         check_question(kept, buckets, question(plan))
-        # Taken out: a task that fails half-way must not leave a changed state under this token.
-        cached = cache.pop(kept.token, None)
-        if cached is not None:
-            return cached
-        join = cls(plan, buckets, finite)
-        join.rebuild(kept, store)
-        return join
-
-    def rebuild(self, kept: Directory, store: Store) -> None:
-        """Make the state again from the log."""
-        self.directory = kept
-        join = self.pipeline.join
-        for progress, now in zip(self.pipeline.progress, kept.progress, strict=True):
+        found = None if arena is None else arena.open(kept.token)
+        join = cls(plan, buckets, store, arena, built=built)
+        join.directory = kept
+        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
             progress.now = now
         for entry in kept.chunks:
-            chunk = Chunk(entry.first, blobs.decode(store.read(entry.number)))
-            self.payloads[entry.stream].add(chunk)
-        if join.config.flagged:
-            join.flags.covers(kept.next_rows)
-            oldest = [
-                min((e.first for e in kept.chunks if e.stream == s), default=kept.next_rows[s])
-                for s in range(STREAMS)
-            ]
-            join.flags.cover(oldest)
-            for delta in kept.deltas:
-                rows = np.frombuffer(store.read(delta.number), np.int64)
-                join.flags.set(delta.stream, rows[rows >= oldest[delta.stream]])
-        for stream in range(STREAMS):
-            self._restore_stream(stream)
+            join.payloads[entry.stream].add(Chunk(entry.first, entry.rows, entry.number))
+        join.hit = found is not None
+        if found is not None and arena is not None:
+            join.pipeline.join.attach(*found, arena)
+        else:
+            rebuild.from_log(join)
+        if kept.reaches != list(plan.reaches):
+            # What was dropped stays dropped, whatever the windows are from now on.
+            kept.changes.append(Change(kept.batch, kept.reaches, list(kept.progress)))
+            kept.reaches = list(plan.reaches)
+        return join
 
-    def _restore_stream(self, stream: int) -> None:
-        """Append what was stored, in the order it was; drop what has expired since."""
-        reach = self.plan.reaches[stream]
-        stored = []
-        entries = [entry for entry in self.directory.chunks if entry.stream == stream]
-        chunks = {chunk.first: chunk for chunk in self.payloads[stream].chunks}
-        for _, batch in groupby(entries, key=lambda entry: entry.batch):
-            parts = [_stored_records(entry, chunks[entry.first], reach) for entry in batch]
-            records = np.concatenate(parts)
-            stored.append(records[np.argsort(records[:, ls.TS], kind="stable")])
-        if not stored:
-            return
-        records = np.concatenate(stored)
-        lists = self.pipeline.join.state.lists
-        cells = cell_of(records[:, ls.KEY])
-        bound = self.directory.progress[1 - stream]
-        for cell in range(CELLS):
-            lists.append(STREAMS * cell + stream, records[cells == cell])
-            lists.drop_expired(STREAMS * cell + stream, reach, bound)
+    def _open_chunk(self, number: int) -> pa.RecordBatch:
+        kept = None if self.arena is None else self.arena.chunk(number)
+        if kept is not None:
+            return blobs.decode(kept)
+        blob = self.store.read(number)
+        if self.arena is not None:
+            self.arena.put_chunk(number, blob)
+        return blobs.decode(blob)
 
     # -- a micro-batch ---------------------------------------------------------------------
 
-    def process(self, packed: Sequence[Packed], store: Store) -> Iterator[pa.RecordBatch]:
+    def process(self, packed: Sequence[Packed]) -> Iterator[Piece]:
         """Join a micro-batch and make it durable; results come while it runs."""
         directory = self.directory
         directory.batch += 1
         before = [progress.now for progress in self.pipeline.progress]
         arrived = [self._take_in(side, packed) for side in range(STREAMS)]
         admitted = [
-            self._admit(side, [chunk for chunk, _ in arrived[side]], packed, before[side])
-            for side in range(STREAMS)
+            self._admit(side, arrived[side], packed, before[side]) for side in range(STREAMS)
         ]
-        for piece in self.pipeline.feed(admitted, [self.finite] * STREAMS):
-            yield self.record_batch(piece)
-        if not self.finite:
-            after = [progress.now for progress in self.pipeline.progress]
-            self._make_durable(arrived, before, after, store)
+        idle = self._idle(packed)
+        yield from self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
+        if self.finite:
+            return
+        directory.progress = [progress.now for progress in self.pipeline.progress]
+        durable.write(self, arrived, before)
+        directory.live = [self.pipeline.join.state.live_rows(side) for side in range(STREAMS)]
+        directory.token = secrets.token_hex(16)
+        self.store.set_directory(directory.to_text())
+        if self.arena is not None:
+            self.arena.commit(directory.token, *self.pipeline.join.parts())
 
-    def record_batch(self, piece: Piece) -> pa.RecordBatch:
-        """A piece of results as Arrow rows."""
-        return self.pipeline.record_batch(piece)
-
-    def _take_in(self, side: int, packed: Sequence[Packed]) -> list[tuple[Chunk, bytes]]:
+    def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
         """Make chunks of the blobs and give their rows ids."""
         arrived = []
         for row in packed:
             if row.side == side and row.blob is not None:
-                chunk = Chunk(self.directory.next_rows[side], blobs.decode(row.blob))
+                batch = blobs.decode(row.blob)
+                number = self.directory.number()
+                chunk = Chunk(self.directory.next_rows[side], batch.num_rows, number, batch)
                 self.directory.next_rows[side] += chunk.rows
                 self.payloads[side].add(chunk)
-                arrived.append((chunk, row.blob))
+                arrived.append(Arrived(chunk, row.blob, columns_of(self.streams[side], batch)))
         return arrived
 
     def _admit(
-        self, side: int, chunks: Sequence[Chunk], packed: Sequence[Packed], before: int
+        self, side: int, arrived: Sequence[Arrived], packed: Sequence[Packed], before: int
     ) -> Admitted:
         """Sort the new rows out; progress moves by what all buckets' packed rows say."""
-        none = np.empty(0, np.int64)
-        ts = np.concatenate([none, *(chunk.ts for chunk in chunks)])
-        hashes = np.concatenate([none, *(chunk.keys for chunk in chunks)])
-        null = np.concatenate([none.astype(np.bool_), *(chunk.keyless() for chunk in chunks)])
-        keys = Keys(hashes, null if null.any() else None, ())
-        first = chunks[0].first if chunks else 0
-        part = admit(Columns(ts, keys), 0, len(ts), before)
+        columns = _together([part.columns for part in arrived])
+        part = admit(columns, 0, len(columns.ts), before)
+        first = arrived[0].chunk.first if arrived else 0
         mine = [row for row in packed if row.side == side]
         return replace(
             part,
@@ -181,97 +192,55 @@ class BucketJoin:
             ),
         )
 
-    # -- durability ------------------------------------------------------------------------
+    def _idle(self, packed: Sequence[Packed]) -> list[bool]:
+        """Which streams have been silent for so long that they hold nobody back any more.
 
-    def _make_durable(
-        self,
-        arrived: Sequence[Sequence[tuple[Chunk, bytes]]],
-        before: Sequence[int],
-        after: Sequence[int],
-        store: Store,
-    ) -> None:
-        """Append this batch's chunks and matches to the log, remove what it freed."""
+        Silence adds up between micro-batches, by the times that Spark logged for them, so a
+        batch that runs again finds the same. Time before the join was built is down-time, unless
+        this batch itself is from before: then an earlier run had begun it.
+        """
         directory = self.directory
-        directory.progress = list(after)
+        now = max((row.now for row in packed if row.now is not None), default=None)
+        if now is None:
+            return [False] * STREAMS
+        before = directory.now if directory.now is not None else now
+        down = before < self.built <= now
         for side in range(STREAMS):
-            for chunk, blob in arrived[side]:
-                entry = Entry(
-                    directory.number(), side, chunk.first, chunk.rows, directory.batch,
-                    int(chunk.ts.max()), before[side], before[1 - side], after[1 - side],
-                )  # fmt: skip
-                store.write(entry.number, blob)
-                directory.chunks.append(entry)
-            self._forget(side, store)
-            self._log_matches(side, store)
-        self.directory.token = secrets.token_hex(16)
-        store.set_directory(directory.to_text())
-
-    def _forget(self, side: int, store: Store) -> None:
-        """Remove the chunks that have no stored tuple left."""
-        directory = self.directory
-        mine = [entry for entry in directory.chunks if entry.stream == side]
-        gone = mine[: expired_chunks(mine, self.plan.reaches, directory.progress)]
-        for entry in gone:
-            store.remove(entry.number)
-            self.payloads[side].drop(entry.first)
-        numbers = {entry.number for entry in gone}
-        directory.chunks = [e for e in directory.chunks if e.number not in numbers]
-
-    def _log_matches(self, side: int, store: Store) -> None:
-        """Write down which rows were matched, where that decides what leaves later."""
-        log = self.pipeline.join.matched_log
-        if log is None:
-            return
-        directory = self.directory
-        oldest = min(
-            (e.first for e in directory.chunks if e.stream == side),
-            default=directory.next_rows[side],
-        )
-        for delta in [d for d in directory.deltas if d.stream == side and d.newest_row < oldest]:
-            store.remove(delta.number)
-            directory.deltas.remove(delta)
-        found = [rows[side] for rows in log]
-        if side == STREAMS - 1:
-            log.clear()
-        if not found or not (self.plan.preserved[side] or (self.plan.how == "semi" and side == 0)):
-            return
-        rows = np.unique(np.concatenate(found))
-        rows = rows[rows >= oldest]
-        if len(rows):
-            delta = Delta(directory.number(), side, len(rows), int(rows[-1]))
-            store.write(delta.number, rows.tobytes())
-            directory.deltas.append(delta)
-
-    def keep(self, cache: dict[str, BucketJoin]) -> None:
-        """Leave the state where the next micro-batch may find it."""
-        cache[self.directory.token] = self
+            heard = any(row.side == side for row in packed)
+            passed = 0 if down else max(now - before, 0)
+            directory.silence[side] = 0 if heard else directory.silence[side] + passed
+        directory.now = now
+        return [
+            stream.idle is not None and directory.silence[side] >= stream.idle
+            for side, stream in enumerate(self.plan.streams)
+        ]
 
 
 def question(plan: JoinPlan) -> dict[str, object]:
     """What must stay the same for stored tuples to be of use."""
     return {
         "kind": plan.how,
+        "streams": [s.name for s in plan.streams],
         "keys": [None if s.key is None else list(s.key) for s in plan.streams],
         "times": [s.time for s in plan.streams],
-        "streams": [s.name for s in plan.streams],
+        "columns": [{field.name: str(field.type) for field in s.schema} for s in plan.streams],
+        "count windows": [
+            [s.window.n, s.window.per] if isinstance(s.window, CountWindow) else None
+            for s in plan.streams
+        ],
     }
 
 
-def cell_of(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cell of each key, as the kernels place it."""
-    return (((keys >> 32) & 0xFFFFFFFF) * CELLS) >> 32
-
-
-def _stored_records(entry: Entry, chunk: Chunk, reach: int) -> NDArray[np.int64]:
-    """The rows of a chunk that were stored when it came: in time, with a key, not yet past."""
-    ts, keys = chunk.ts, chunk.keys
-    progress = np.maximum(entry.other_before, np.minimum(ts, entry.other_after))
-    stored = (ts >= entry.own_before) & ~chunk.keyless() & (ts + reach >= progress)
-    records = np.zeros((int(stored.sum()), ls.COLUMNS), np.int64)
-    records[:, ls.TS] = ts[stored]
-    records[:, ls.KEY] = keys[stored]
-    records[:, ls.ROW] = np.flatnonzero(stored) + entry.first
-    return records
+def _together(parts: Sequence[Columns]) -> Columns:
+    """The columns of several chunks, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    none = np.empty(0, np.int64)
+    nulls = [part.keys.is_null(np.arange(len(part.ts))) for part in parts]
+    null = np.concatenate([none.astype(np.bool_), *nulls])
+    hashes = np.concatenate([none, *(part.keys.hashes for part in parts)])
+    ts = np.concatenate([none, *(part.ts for part in parts)])
+    return Columns(ts, Keys(hashes, null if null.any() else None, ()))
 
 
 def _shifted(arrivals: Arrivals, first: int) -> Arrivals:

@@ -2,12 +2,13 @@
 
 Row ids of a stream count up from 0 in each bucket; a chunk holds a stretch of them. Gathering
 groups the ids by chunk, takes from each, and puts the rows back in order, so that its cost
-follows the rows asked for and not the rows stored.
+follows the rows asked for and not the rows stored. A chunk is opened when it is first asked for.
 """
 
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,48 +20,49 @@ from windrow import expressions
 from windrow.model import Stream
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Rows
-from windrow.spark.pack import KEY, KEYLESS, TIME
+
+#: Opens a chunk by its number in the log.
+Open = Callable[[int], pa.RecordBatch]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass
 class Chunk:
     """Rows [first, first + rows) of a stream."""
 
     first: int
-    batch: pa.RecordBatch
+    rows: int
+    number: int
+    batch: pa.RecordBatch | None = None
 
-    @property
-    def rows(self) -> int:
-        return int(self.batch.num_rows)
 
-    def numbers(self, name: str) -> NDArray[np.int64]:
-        """One of pack's columns."""
-        values: NDArray[np.int64] = self.batch.column(name).to_numpy()
-        return values
+@dataclass(frozen=True)
+class Places:
+    """Where some row ids are: for each chunk that has any, which of its rows; and their order.
 
-    def keyless(self) -> NDArray[np.bool_]:
-        """Which rows have a null key."""
-        found: NDArray[np.bool_] = self.batch.column(KEYLESS).to_numpy(zero_copy_only=False)
-        return found
+    `back` is where each id's row ended up after taking chunk by chunk; None: in order already.
+    """
 
-    @property
-    def ts(self) -> NDArray[np.int64]:
-        return self.numbers(TIME)
+    takes: list[tuple[pa.RecordBatch, pa.Array]]
+    back: pa.Array | None
 
-    @property
-    def keys(self) -> NDArray[np.int64]:
-        return self.numbers(KEY)
+    def column(self, name: str) -> pa.Array:
+        """One column of these rows."""
+        parts = [pc.take(batch.column(name), rows) for batch, rows in self.takes]
+        if self.back is None:
+            return parts[0]
+        return pc.take(pa.concat_arrays(parts), self.back)
 
 
 class ChunkPayload:
     """The live chunks of one stream, as the operator's payload."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, open_chunk: Open) -> None:
         self.stream = stream
         self.chunks: list[Chunk] = []
+        self._open = open_chunk
         kinds = [expressions.resolve(stream.schema, name) for name in stream.key or ()]
         self.exact = hash_keys([pa.array([], kind) for kind in kinds], 0).exact
-        self._fields = list(stream.schema)
+        self._kinds = {field.name: field.type for field in stream.schema}
 
     def add(self, chunk: Chunk) -> None:
         """Chunks come in the order of their row ids, except when a state is rebuilt."""
@@ -70,12 +72,46 @@ class ChunkPayload:
         """Forget the chunk that begins with this row id."""
         self.chunks = [chunk for chunk in self.chunks if chunk.first != first]
 
+    def opened(self, chunk: Chunk) -> pa.RecordBatch:
+        """A chunk's rows."""
+        if chunk.batch is None:
+            chunk.batch = self._open(chunk.number)
+        return chunk.batch
+
+    def places(self, rows: Rows) -> Places:
+        """Where these rows are."""
+        firsts = np.array([chunk.first for chunk in self.chunks], np.int64)
+        of = np.searchsorted(firsts, rows, side="right") - 1
+        if len(rows) and (of == of[0]).all():
+            chunk = self.chunks[of[0]]
+            return Places([(self.opened(chunk), pa.array(rows - chunk.first))], None)
+        # Sorting numbers of 16 bits is a radix sort.
+        order = np.argsort(of.astype(np.uint16) if len(firsts) <= 1 << 16 else of, kind="stable")
+        counts = np.bincount(of, minlength=len(firsts))
+        ends = np.cumsum(counts)
+        sorted_rows = rows[order]
+        takes = []
+        for number in np.flatnonzero(counts):
+            chunk = self.chunks[number]
+            inside = sorted_rows[ends[number] - counts[number] : ends[number]] - chunk.first
+            takes.append((self.opened(chunk), pa.array(inside)))
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        return Places(takes, pa.array(back))
+
+    def columns(self, rows: Rows) -> list[pa.Array]:
+        """Every column of these rows, in the schema's order."""
+        if not len(rows):
+            return [pa.array([], kind) for kind in self._kinds.values()]
+        places = self.places(rows)
+        return [places.column(name) for name in self._kinds]
+
     # -- payload ---------------------------------------------------------------------------
 
     def null_keys(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows have a null key."""
-        found: NDArray[np.bool_] = self.gather(KEYLESS, rows).to_numpy(zero_copy_only=False)
-        return found
+        keys = hash_keys([self.column(k, rows) for k in self.stream.key or ()], len(rows))
+        return keys.is_null(np.arange(len(rows)))
 
     def same_keys(self, rows: Rows, other: ChunkPayload, others: Rows) -> NDArray[np.bool_]:
         """Do these rows' keys equal those rows' keys of the other stream, pair by pair?"""
@@ -86,46 +122,16 @@ class ChunkPayload:
 
     def column(self, path: str, rows: Rows) -> pa.Array:
         """A possibly dotted column of these rows."""
-        top = next(
-            field.name
-            for field in self._fields
-            if path == field.name or path.startswith(field.name + ".")
-        )
-        return expressions.extract(
-            pa.RecordBatch.from_arrays([self.gather(top, rows)], [top]), path
-        )
+        fields = expressions.trail(self.stream.schema, path)
+        assert fields is not None, path
+        top = fields[0].name
+        values = self.places(rows).column(top) if len(rows) else pa.array([], fields[0].type)
+        return expressions.extract(pa.RecordBatch.from_arrays([values], [top]), path)
 
     def struct(self, rows: Rows | None, length: int, kind: pa.StructType) -> pa.StructArray:
         """These rows as structs of that type; None: as many nulls."""
         if rows is None:
             return pa.nulls(length, kind)
         fields = list(kind)
-        arrays = [self.gather(field.name, rows).cast(field.type) for field in fields]
+        arrays = [a.cast(f.type) for a, f in zip(self.columns(rows), fields, strict=True)]
         return pa.StructArray.from_arrays(arrays, fields=fields)
-
-    def gather(self, name: str, rows: Rows) -> pa.Array:
-        """One column of these rows, from whichever chunks have them."""
-        firsts = np.array([chunk.first for chunk in self.chunks], np.int64)
-        of = np.searchsorted(firsts, rows, side="right") - 1
-        if not len(rows):
-            return (
-                self.chunks[0].batch.column(name).slice(0, 0) if self.chunks else self._empty(name)
-            )
-        if (of == of[0]).all():
-            chunk = self.chunks[of[0]]
-            return pc.take(chunk.batch.column(name), pa.array(rows - chunk.first))
-        order = np.argsort(of, kind="stable")
-        numbers, starts = np.unique(of[order], return_index=True)
-        parts = []
-        for number, start, stop in zip(numbers, starts, [*starts[1:], len(rows)], strict=True):
-            chunk = self.chunks[number]
-            inside = rows[order[start:stop]] - chunk.first
-            parts.append(pc.take(chunk.batch.column(name), pa.array(inside)))
-        back = np.empty(len(rows), np.int64)
-        back[order] = np.arange(len(rows))
-        return pc.take(pa.concat_arrays(parts), pa.array(back))
-
-    def _empty(self, name: str) -> pa.Array:
-        kinds = {TIME: pa.int64(), KEY: pa.int64(), KEYLESS: pa.bool_()}
-        known = {field.name: field.type for field in self._fields}
-        return pa.array([], {**kinds, **known}[name])

@@ -7,7 +7,7 @@ stream B --mapInArrow(pack)--+
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,11 @@ from pyspark.sql import functions, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import blobs, session
-from windrow.spark.pack import PACKED_DDL, Pack
-from windrow.spark.processor import OUTPUT_DDL, JoinProcessor
+from windrow.spark import session
+from windrow.spark.figures import Reporter
+from windrow.spark.output import Output
+from windrow.spark.pack import NOW, PACKED_DDL, Pack
+from windrow.spark.processor import Job, JoinProcessor
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,70 +50,72 @@ def join(plan: JoinPlan) -> DataFrame:
     if streaming[0]:
         session.check(spark)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    buckets = plan.buckets or partitions
+    buckets = bucket_count(plan, partitions)
     ids = bucket_ids(spark, buckets, partitions)
+    reporter = Reporter.of(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
+    timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
     packed = [
-        frame.mapInArrow(Pack(stream, side, ids), PACKED_DDL)
+        _with_now(frame, timed).mapInArrow(Pack(stream, side, ids, reporter), PACKED_DDL)
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
+    output = Output(bare, tuple(frames[side].schema for side in plan.shown), time_type(plan))
+    job = Job(
+        plan=bare,
+        output=output,
+        buckets=buckets,
+        finite=not streaming[0],
+        built=time.time_ns() // 1000,
+        arena=spark.conf.get(session.ARENA, None),
+        reporter=reporter,
+    )
     joined = (
         packed[0]
         .union(packed[1])
         .groupBy("bucket")
-        .transformWithStateInPandas(
-            JoinProcessor(bare, buckets, finite=not streaming[0]), OUTPUT_DDL, "Append", "None"
-        )
+        .transformWithStateInPandas(JoinProcessor(job), output.travelling(), "Append", "None")
     )
-    return joined.mapInArrow(unpack, output_type(plan))
+    return output.shape(joined, reporter)
+
+
+def _with_now(frame: DataFrame, timed: bool) -> DataFrame:
+    """Where silence is measured, rows bring the micro-batch's own time, which Spark logs."""
+    return frame.withColumn(NOW, functions.current_timestamp()) if timed else frame
+
+
+def bucket_count(plan: JoinPlan, partitions: int) -> int:
+    """As many buckets as asked for, or as partitions; one where every tuple must meet every."""
+    whole = [
+        stream.name
+        for stream in plan.streams
+        if stream.key is None
+        or (isinstance(stream.window, CountWindow) and stream.window.per == "stream")
+    ]
+    if not whole:
+        return plan.buckets or partitions
+    if plan.buckets not in (None, 1):
+        raise WindrowError(
+            f"buckets={plan.buckets}, but stream {whole[0]!r} has no key or counts its whole "
+            "stream, so all tuples must meet in one bucket; leave buckets out"
+        )
+    return 1
 
 
 def refuse_in_process_choices(plan: JoinPlan) -> None:
     """What a plan can ask of tables only."""
-    if any(isinstance(stream.window, CountWindow) for stream in plan.streams):
-        raise WindrowError(
-            "count windows (windrow.rows) run on tables only in this version; use a time window"
-        )
-    for stream in plan.streams:
-        if stream.key is None:
-            raise WindrowError(
-                f"stream {stream.name!r} has no key; joins on a condition alone run on tables only "
-                "in this version"
-            )
-        if stream.idle is not None:
-            raise WindrowError(
-                f"stream {stream.name!r}: idle is not supported on Spark in this version; mark "
-                "heartbeat rows with beats= to move a silent stream"
-            )
     for name, given, default in (
         ("batch_rows", plan.batch_rows, None),
         ("invalidation", plan.invalidation, "time-list"),
     ):
         if given != default:
             raise WindrowError(f"{name}={given!r} applies to tables; leave it out on Spark")
-    if plan.algorithm == "nested-loops":
-        raise WindrowError("algorithm='nested-loops' applies to tables; leave it out on Spark")
 
 
-def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Blobs of results to rows."""
-    for batch in batches:
-        for blob in batch.column("blob"):
-            yield blobs.decode(blob.as_py())
-
-
-def output_type(plan: JoinPlan) -> types.StructType:
-    """One struct per shown stream, `ts`, and `kind` where rows can be other than matches."""
-    fields = [
-        types.StructField(plan.streams[s].name, plan.streams[s].data.schema) for s in plan.shown
-    ]
+def time_type(plan: JoinPlan) -> types.DataType:
+    """The type of `ts`: that of the first stream's times."""
     first = plan.streams[0]
-    fields.append(
-        types.StructField("ts", first.data.select(functions.col(first.time)).schema[0].dataType)
-    )
-    if plan.marked:
-        fields.append(types.StructField("kind", types.StringType()))
-    return types.StructType(fields)
+    kind: types.DataType = first.data.select(functions.col(first.time)).schema[0].dataType
+    return kind
 
 
 def bucket_ids(spark: SparkSession, buckets: int, partitions: int) -> tuple[int, ...]:

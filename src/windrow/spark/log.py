@@ -6,13 +6,12 @@ it follows from the chunks, the progress around their batches, and the progress 
 follow, the matched flags, is written as deltas: the row ids that a batch matched.
 
 The directory names all of it, with a format version and a random token. The token is new after
-every batch; a cached state is used only if its token is the directory's.
+every batch; an arena is used only if its token is the directory's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -43,17 +42,24 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """A live chunk: which rows of which stream, when it came, and the progress around its batch."""
+    """A live chunk: which rows of which stream, when it came, and the progress around its batch.
+
+    `merged` counts how often it was merged; a merged chunk knows its stored rows and their order
+    itself.
+    """
 
     number: int
     stream: int
     first: int
     rows: int
     batch: int
+    oldest: int
     newest: int
+    bytes: int
     own_before: int
     other_before: int
     other_after: int
+    merged: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,16 @@ class Delta:
     stream: int
     rows: int
     newest_row: int
+    merged: int = 0
+
+
+@dataclass(frozen=True)
+class Change:
+    """A restart with other windows: how far tuples reached up to a batch, and the progress then."""
+
+    batch: int
+    reaches: list[int]
+    progress: list[int]
 
 
 @dataclass
@@ -72,25 +88,46 @@ class Directory:
 
     buckets: int
     question: dict[str, Any]
+    reaches: list[int]
     format: int = FORMAT
     token: str = ""
     batch: int = 0
     next_number: int = 0
     next_rows: list[int] = field(default_factory=lambda: [0, 0])
     progress: list[int] = field(default_factory=lambda: [BEGINNING, BEGINNING])
+    live: list[int] = field(default_factory=lambda: [0, 0])
+    #: The last micro-batch's own time, and how long each stream has been silent, for `idle`.
+    now: int | None = None
+    silence: list[int] = field(default_factory=lambda: [0, 0])
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
     def number(self) -> int:
         """A number for the next blob."""
         self.next_number += 1
         return self.next_number
 
+    def of(self, stream: int) -> list[Entry]:
+        """A stream's chunks, oldest first."""
+        return [entry for entry in self.chunks if entry.stream == stream]
+
+    def oldest_row(self, stream: int) -> int:
+        """The smallest row id of a stream that is in a chunk."""
+        return min((entry.first for entry in self.of(stream)), default=self.next_rows[stream])
+
+    def forget(self, gone: list[Entry]) -> None:
+        """Take chunks out."""
+        numbers = {entry.number for entry in gone}
+        self.chunks = [entry for entry in self.chunks if entry.number not in numbers]
+
+    # -- text ------------------------------------------------------------------------------
+
     def to_text(self) -> str:
         """As it is kept: rows of numbers, because there may be hundreds."""
         plain = {**self.__dict__}
-        plain["chunks"] = [list(asdict(chunk).values()) for chunk in self.chunks]
-        plain["deltas"] = [list(asdict(delta).values()) for delta in self.deltas]
+        for name in ("chunks", "deltas", "changes"):
+            plain[name] = [list(asdict(part).values()) for part in plain[name]]
         return json.dumps(plain)
 
     @classmethod
@@ -105,6 +142,7 @@ class Directory:
             )
         plain["chunks"] = [Entry(*values) for values in plain["chunks"]]
         plain["deltas"] = [Delta(*values) for values in plain["deltas"]]
+        plain["changes"] = [Change(*values) for values in plain["changes"]]
         return cls(**plain)
 
 
@@ -125,14 +163,14 @@ def check_question(kept: Directory, buckets: int, question: dict[str, Any]) -> N
             )
 
 
-def expired_chunks(chunks: Sequence[Entry], reaches: Sequence[int], progress: Sequence[int]) -> int:
-    """How many chunks of one stream, from the oldest on, have no stored tuple left.
+def expired_chunks(directory: Directory, stream: int) -> list[Entry]:
+    """The chunks of one stream that have no stored tuple left.
 
     A list drops from its old end only, so a chunk is gone only when all before it are.
     """
-    count = 0
-    for chunk in chunks:
-        if chunk.newest + reaches[chunk.stream] >= progress[1 - chunk.stream]:
+    gone: list[Entry] = []
+    for chunk in directory.of(stream):
+        if chunk.newest + directory.reaches[stream] >= directory.progress[1 - stream]:
             break
-        count += 1
-    return count
+        gone.append(chunk)
+    return gone

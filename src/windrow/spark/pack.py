@@ -1,16 +1,18 @@
 """Rows to blobs: hash, split by bucket, and one row per bucket for all that a task has read.
 
 Raw rows never go through the stateful operator, which would handle them one Python object at a
-time. A packed row is (bucket, side, blob, newest, newest_beat, bad, beats): the blob has the
-tuples of that bucket, with their times and key hashes as two more columns; the rest is what moves
-progress, and it goes to *every* bucket, so that progress is the same everywhere.
+time. A packed row has the tuples of one bucket as an Arrow blob; the rest of it is what moves
+progress, and that goes to *every* bucket, so that progress is the same everywhere. Pack is no
+heartbeat of its own: it says what it saw, and a task that saw nothing says nothing.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -20,12 +22,12 @@ from windrow.model import Stream
 from windrow.operators.columns import columns_of
 from windrow.spark import blobs
 
-#: Columns that pack adds to a stream's own.
-TIME, KEY, KEYLESS = "__windrow_time", "__windrow_key", "__windrow_keyless"
+if TYPE_CHECKING:
+    from windrow.spark.figures import Reporter
 
-PACKED_DDL = (
-    "bucket INT, side INT, blob BINARY, newest BIGINT, newest_beat BIGINT, bad BIGINT, beats BIGINT"
-)
+#: A column that comes with the rows where some stream can be idle: the micro-batch's own time.
+NOW = "__windrow_now"
+
 PACKED = pa.schema(
     {
         "bucket": pa.int32(),
@@ -35,10 +37,18 @@ PACKED = pa.schema(
         "newest_beat": pa.int64(),
         "bad": pa.int64(),
         "beats": pa.int64(),
+        "now": pa.int64(),
     }
 )
-#: Rows that are packed together: large blobs, but bounded memory.
+PACKED_DDL = (
+    "bucket INT, side INT, blob BINARY, newest BIGINT, newest_beat BIGINT, bad BIGINT, "
+    "beats BIGINT, now BIGINT"
+)
+#: In place of a null, which pandas would turn a whole column of numbers into floats for.
+NOTHING = -(2**63)
+#: What is packed together: large blobs, but bounded memory.
 PACK_ROWS = 1_000_000
+PACK_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -51,61 +61,80 @@ class Pack:
     stream: Stream
     side: int
     ids: tuple[int, ...]
+    reporter: Reporter | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.RecordBatch] = []
-        rows = 0
+        rows = size = 0
         for batch in batches:
             waiting.append(batch)
             rows += batch.num_rows
-            if rows >= PACK_ROWS:
-                yield self.pack(waiting)
-                waiting, rows = [], 0
+            size += batch.nbytes
+            if rows >= PACK_ROWS or size >= PACK_BYTES:
+                yield self._timed(waiting, rows)
+                waiting, rows, size = [], 0, 0
         if rows:
-            yield self.pack(waiting)
+            yield self._timed(waiting, rows)
+
+    def _timed(self, batches: Sequence[pa.RecordBatch], rows: int) -> pa.RecordBatch:
+        begun = time.perf_counter()
+        packed = self.pack(batches)
+        if self.reporter is not None:
+            self.reporter.packed(self.side, rows, time.perf_counter() - begun)
+        return packed
 
     def pack(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         """One packed row for each bucket."""
         table = pa.Table.from_batches(batches).combine_chunks()
+        now = NOTHING
+        if NOW in table.column_names:
+            now = table.column(NOW)[0].value
+            table = table.drop_columns(NOW)
         columns = columns_of(self.stream, table)
         none = np.zeros(len(columns.ts), np.bool_)
         bad = none if columns.bad is None else columns.bad
         beats = none if columns.beats is None else columns.beats & ~bad
-        tuples = np.flatnonzero(~(bad | (none if columns.beats is None else columns.beats)))
-        times = columns.ts[tuples]
-        beat_times = columns.ts[beats]
-        common = [
-            int(times.max()) if len(times) else None,
-            int(beat_times.max()) if len(beat_times) else None,
-            int(bad.sum()),
-            int(beats.sum()),
+        hashes, times, beat_times = columns.keys.hashes, columns.ts, columns.ts[beats]
+        if columns.bad is not None or columns.beats is not None:
+            tuples = np.flatnonzero(~(bad | (none if columns.beats is None else columns.beats)))
+            table = table.take(pa.array(tuples))
+            hashes, times = hashes[tuples], times[tuples]
+        count = len(self.ids)
+        # The counts belong to the rows, not to each bucket: only the first one reports them.
+        first = [1] + [0] * (count - 1)
+        values = {
+            "bucket": self.ids,
+            "side": [self.side] * count,
+            "newest": [int(times.max(initial=NOTHING))] * count,
+            "newest_beat": [int(beat_times.max(initial=NOTHING))] * count,
+            "bad": [int(bad.sum()) * one for one in first],
+            "beats": [int(beats.sum()) * one for one in first],
+            "now": [now] * count,
+        }
+        packed = {"blob": blobs.encode_all(split(table, hashes, count))}
+        arrays = [
+            packed[field.name] if field.name in packed else pa.array(values[field.name], field.type)
+            for field in PACKED
         ]
-        whole = table.append_column(TIME, pa.array(columns.ts))
-        whole = whole.append_column(KEY, pa.array(columns.keys.hashes))
-        whole = whole.append_column(KEYLESS, pa.array(columns.keys.is_null(np.arange(len(none)))))
-        parts = split(whole.take(pa.array(tuples)), columns.keys.hashes[tuples], len(self.ids))
-        found = [
-            [bucket, self.side, blob, *common] for bucket, blob in zip(self.ids, parts, strict=True)
-        ]
-        # The counts belong to the batch, not to each bucket: only the first one reports them.
-        for row in found[1:]:
-            row[5] = row[6] = 0
-        return pa.RecordBatch.from_pylist(
-            [dict(zip(PACKED.names, row, strict=True)) for row in found], PACKED
-        )
+        return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
 
-def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[bytes | None]:
-    """The rows of each bucket as a blob; None where there are none."""
+def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.RecordBatch | None]:
+    """The rows of each bucket, in the order they came; None where there are none."""
+    if buckets == 1:
+        return [_whole(table)]
     bucket = bucket_of(hashes, buckets)
-    order = np.argsort(bucket, kind="stable")
-    sorted_table = table.take(pa.array(order)).combine_chunks()
-    borders = np.searchsorted(bucket[order], np.arange(buckets + 1))
-    parts: list[bytes | None] = []
-    for start, stop in pairwise(borders):
-        part = sorted_table.slice(start, stop - start).to_batches()
-        parts.append(blobs.encode(part[0]) if stop > start else None)
-    return parts
+    # Sorting numbers of 16 bits is a radix sort.
+    order = np.argsort(bucket.astype(np.uint16) if buckets <= 1 << 16 else bucket, kind="stable")
+    borders = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+    together = table.take(pa.array(order))
+    return [_whole(together.slice(start, stop - start)) for start, stop in pairwise(borders)]
+
+
+def _whole(table: pa.Table) -> pa.RecordBatch | None:
+    if not table.num_rows:
+        return None
+    return table.combine_chunks().to_batches()[0]
 
 
 def bucket_of(hashes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan
-from windrow.spark import blobs
-from windrow.spark.bucket import BucketJoin, Packed
+from windrow.spark.arena import Arena
+from windrow.spark.bucket import BucketJoin, Packed, question
+from windrow.spark.figures import Tally
+from windrow.spark.pack import NOTHING
 
-OUTPUT_DDL = "blob BINARY"
-
-#: States by token, for micro-batches that meet the same worker again. Never needed for the answer.
-CACHE: dict[str, BucketJoin] = {}
-#: Tokens are random, so a state nobody comes back for stays; this many do.
-MOST_CACHED = 64
+if TYPE_CHECKING:
+    from windrow.spark.figures import Reporter
+    from windrow.spark.output import Output
 
 
 class SparkStore:
@@ -46,13 +50,27 @@ class SparkStore:
         self._directory.update((text,))
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a worker must know of a join: the question, and how to go about it.
+
+    `built`: when the join was put together (µs). `arena`: where arenas go; None leaves it open.
+    """
+
+    plan: JoinPlan
+    output: Output
+    buckets: int
+    finite: bool
+    built: int
+    arena: str | None
+    reporter: Reporter
+
+
 class JoinProcessor(StatefulProcessor):
     """One per task; `handleInputRows` runs once per bucket and micro-batch."""
 
-    def __init__(self, plan: JoinPlan, buckets: int, finite: bool) -> None:
-        self.plan = plan
-        self.buckets = buckets
-        self.finite = finite
+    def __init__(self, job: Job) -> None:
+        self.job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.store = SparkStore(handle)
@@ -61,24 +79,59 @@ class JoinProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         packed = [row for frame in rows for row in _packed(frame)]
-        join = BucketJoin.open(self.plan, self.buckets, self.store, CACHE, self.finite)
-        for batch in join.process(packed, self.store):
-            yield pd.DataFrame({"blob": [blobs.encode(batch)]})
-        while len(CACHE) >= MOST_CACHED:
-            CACHE.pop(next(iter(CACHE)))
-        join.keep(CACHE)
+        bucket = int(key[0])
+        arena = (
+            None if self.job.finite else Arena.enter(self.job.arena, arena_name(self.job, bucket))
+        )
+        try:
+            yield from self._join(bucket, packed, arena)
+        finally:
+            if arena is not None:
+                arena.leave()
+
+    def _join(
+        self, bucket: int, packed: Sequence[Packed], arena: Arena | None
+    ) -> Iterator[pd.DataFrame]:
+        job = self.job
+        begun = time.perf_counter()
+        if job.finite:
+            join = BucketJoin(job.plan, job.buckets, self.store, finite=True)
+        else:
+            join = BucketJoin.open(job.plan, job.buckets, self.store, arena, job.built)
+        tally = Tally(join.pipeline)
+        waited = 0.0
+        for piece in join.process(packed):
+            frame = job.output.frame(join.pipeline, piece)
+            handed = time.perf_counter()
+            yield frame
+            waited += time.perf_counter() - handed
+        seconds = time.perf_counter() - begun - waited
+        job.reporter.joined(bucket, tally.figures(), seconds, join.hit)
 
     def close(self) -> None:
         pass
+
+
+def arena_name(job: Job, bucket: int) -> str:
+    """A name that is this bucket's of this join of this query; none of it the user's words."""
+    task = TaskContext.get()
+    query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
+    text = json.dumps([query, question(job.plan)])
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{bucket}"
 
 
 def _packed(frame: pd.DataFrame) -> Iterator[Packed]:
     for row in frame.itertuples(index=False):
         yield Packed(
             int(row.side),
-            None if row.blob is None else bytes(row.blob),
-            None if pd.isna(row.newest) else int(row.newest),
-            None if pd.isna(row.newest_beat) else int(row.newest_beat),
+            row.blob,
+            _number(row.newest),
+            _number(row.newest_beat),
             int(row.bad),
             int(row.beats),
+            _number(row.now),
         )
+
+
+def _number(value: int) -> int | None:
+    return None if value == NOTHING else int(value)

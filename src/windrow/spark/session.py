@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STATE_STORE = "spark.sql.streaming.stateStore"
+#: Where on each host the arenas go. Unset: memory if there is enough, else Spark's local directory.
+ARENA = "spark.windrow.arena.dir"
 #: Without these the join does not run.
 NEEDED = {
     # The only state store that Python's stateful operator works with.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import contents, hashing
 from windrow.state.lists import Lists, Snapshot
+from windrow.state.room import HEAP, Room
 
 #: Are these rows' keys (of the asking stream) those of these standing rows? Pair by pair.
 #: A standing row is (stream, row id).
@@ -25,8 +26,9 @@ ABSENT = -1
 class Directory:
     """Key numbers by hash, verified; and for each number a row that has the key."""
 
-    def __init__(self) -> None:
-        self.lists = Lists(1, bits=6, chained=1)
+    def __init__(self, room: Room = HEAP) -> None:
+        self.room = room
+        self.lists = Lists(1, bits=6, chained=1, room=room)
         self.count = 0
         #: Stream and row id that stand for each number; number 0 is no key.
         self.stands = np.zeros((2, 1), np.int64)
@@ -80,9 +82,9 @@ class Directory:
         self.lists.forget_old()
         self.count = following - 1
         if following > self.stands.shape[1]:
-            room = np.zeros((2, 2 * following), np.int64)
-            room[:, : self.stands.shape[1]] = self.stands
-            self.stands = room
+            larger = self.room.empty((2, 2 * following))
+            larger[:, : self.stands.shape[1]] = self.stands
+            self.stands = larger
         fresh = np.flatnonzero(found >= before)[::-1]
         # Backwards, so that the first row with a new number is the one that stands for it.
         self.stands[0, found[fresh]] = stream

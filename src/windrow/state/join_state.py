@@ -10,7 +10,7 @@ part p, so that growth, size, contents and snapshot are one piece of code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from windrow.kernels import buckets, counted, cursor, time_list
 from windrow.kernels import lists as ls
 from windrow.model import WindrowError
 from windrow.state.lists import Lists, Snapshot
+from windrow.state.room import HEAP, Room
 
 Structure = Literal["time-list", "buckets", "counted"]
 JoinKernel = Callable[
@@ -35,6 +36,11 @@ KERNELS: dict[Structure, JoinKernel] = {
 }
 
 
+def chained_lists(structure: Structure, parts: int) -> int:
+    """How many of a state's lists have hash chains."""
+    return {"time-list": STREAMS * parts, "buckets": 0, "counted": STREAMS}[structure]
+
+
 class JoinState:
     """The stored tuples of both streams.
 
@@ -44,17 +50,31 @@ class JoinState:
     parts: cells of a time list (a matter of cache only), paper 1's number of buckets, or one
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
+    room: where the arrays are made.
     """
 
-    def __init__(self, structure: Structure, parts: int = 1, expected: int = 0) -> None:
+    def __init__(
+        self, structure: Structure, parts: int = 1, expected: int = 0, room: Room = HEAP
+    ) -> None:
         self.structure: Structure = structure
         self.parts = parts
         self.lists = Lists(
             STREAMS * parts,
             bits=BLOCK_BITS[structure],
-            chained={"time-list": STREAMS * parts, "buckets": 0, "counted": STREAMS}[structure],
+            chained=chained_lists(structure, parts),
             expected=expected,
+            room=room,
         )
+
+    @classmethod
+    def attach(
+        cls, structure: Structure, parts: int, arrays: dict[str, NDArray[Any]], room: Room
+    ) -> JoinState:
+        """The state that is in these arrays."""
+        state = cls.__new__(cls)
+        state.structure, state.parts = structure, parts
+        state.lists = Lists.attach(arrays, chained_lists(structure, parts), room)
+        return state
 
     @property
     def cells(self) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, END, WindrowError
+from windrow.state.room import HEAP, Room
 
 #: Raised whenever what a snapshot means changes; a foreign one is refused.
 FORMAT = 1
@@ -30,17 +31,22 @@ class Lists:
     bits: a block holds 2**bits records.
     chained: how many of them, the first ones, have hash chains; the others can only be scanned.
     expected: live records to make room for from the start; growth takes care of the rest.
+    room: where the arrays are made.
     """
 
-    def __init__(self, count: int, *, bits: int, chained: int, expected: int = 0) -> None:
+    def __init__(
+        self, count: int, *, bits: int, chained: int, expected: int = 0, room: Room = HEAP
+    ) -> None:
         self.chained = chained
+        self.room = room
         each = expected // max(count, 1)
         # Each list ends in a block that is half full on average, and begins in another one.
         blocks = 8 + count + ((expected + expected // 16) >> bits)
-        self.records = np.empty((blocks << bits, ls.COLUMNS), np.int64)
+        self.records = room.empty((blocks << bits, ls.COLUMNS))
         self.old = np.empty((1, ls.COLUMNS), np.int64)
-        self.follow = np.empty(blocks, np.int64)
-        self._room = self.meta = np.zeros((count, ls.LIST_COLUMNS), np.int64)
+        self.follow = room.empty((blocks,))
+        self._meta_room = self.meta = room.empty((count, ls.LIST_COLUMNS))
+        self.meta[:] = 0
         self.meta[:, ls.NEWEST] = BEGINNING
         self.pool = np.zeros(ls.POOL_SCALARS, np.int64)
         self.pool[ls.FREE] = -1
@@ -48,11 +54,12 @@ class Lists:
         heads = _power_of_two(max(each, 64))
         self.meta[:chained, ls.HEADS] = heads
         self.meta[:chained, ls.HEADS_AT] = np.arange(chained) * heads
-        self.heads = np.full(chained * heads, ls.NO_LINK, np.int64)
+        self.heads = room.empty((chained * heads,))
+        self.heads[:] = ls.NO_LINK
         segments = _power_of_two(max((each >> bits) + 2, 4))
         self.meta[:, ls.SEGMENTS] = segments
         self.meta[:, ls.SEGMENTS_AT] = np.arange(count) * segments
-        self.segments = np.empty(count * segments, np.int64)
+        self.segments = room.empty((count * segments,))
         self.pool[ls.HEADS_USED] = len(self.heads)
         self.pool[ls.SEGMENTS_USED] = len(self.segments)
 
@@ -62,11 +69,28 @@ class Lists:
             self.records, self.old, self.follow, self.segments, self.heads, self.meta, self.pool
         )
 
+    # -- the arrays themselves -------------------------------------------------------------
+
+    def parts(self) -> dict[str, NDArray[Any]]:
+        """Every array by name: what `attach` needs to go on with the very same memory."""
+        return {**self.arrays()._asdict(), "meta_room": self._meta_room}
+
+    @classmethod
+    def attach(cls, parts: dict[str, NDArray[Any]], chained: int, room: Room) -> Lists:
+        """Lists on arrays that others of this class left; nothing is copied."""
+        lists = cls.__new__(cls)
+        lists.chained, lists.room = chained, room
+        for name in ls.ListArrays._fields:
+            setattr(lists, name, parts[name])
+        lists._meta_room = parts["meta_room"]
+        return lists
+
     # -- size ------------------------------------------------------------------------------
 
     def live(self) -> NDArray[np.int64]:
         """Live records of each list, stale ones included."""
-        return self.meta[:, ls.NEXT] - self.meta[:, ls.LOW]
+        counts: NDArray[np.int64] = self.meta[:, ls.NEXT] - self.meta[:, ls.LOW]
+        return counts
 
     def nbytes(self) -> int:
         """What is allocated, used or not."""
@@ -77,19 +101,21 @@ class Lists:
     def add(self, count: int) -> None:
         """Append so many empty lists without chains."""
         first, last = len(self.meta), len(self.meta) + count
-        if last > len(self._room):
-            room = np.zeros((max(last, 2 * first), ls.LIST_COLUMNS), np.int64)
-            room[:first] = self.meta
-            self._room = room
-        self.meta = self._room[:last]
+        if last > len(self._meta_room):
+            larger = self.room.empty((max(last, 2 * first), ls.LIST_COLUMNS))
+            larger[:first] = self.meta
+            self._meta_room = larger
+        self.meta = self._meta_room[:last]
+        self.meta[first:] = 0
         start = int(self.pool[ls.SEGMENTS_USED])
         self.meta[first:, ls.NEWEST] = BEGINNING
         self.meta[first:, ls.SEGMENTS] = 1
         self.meta[first:, ls.SEGMENTS_AT] = np.arange(start, start + count)
         self.pool[ls.SEGMENTS_USED] += count
         if start + count > len(self.segments):
-            more = np.empty(start + count, np.int64)
-            self.segments = np.concatenate([self.segments, more])
+            larger = self.room.empty((2 * (start + count),))
+            larger[: len(self.segments)] = self.segments
+            self.segments = larger
 
     # -- growth ----------------------------------------------------------------------------
 
@@ -106,8 +132,10 @@ class Lists:
         blocks, bits = len(self.follow), int(self.pool[ls.BITS])
         larger = blocks + max(blocks // 4, 16)
         self.old = self.records
-        self.records = np.empty((larger << bits, ls.COLUMNS), np.int64)
-        self.follow = np.concatenate([self.follow, np.empty(larger - blocks, np.int64)])
+        self.records = self.room.empty((larger << bits, ls.COLUMNS))
+        follow = self.room.empty((larger,))
+        follow[:blocks] = self.follow
+        self.follow = follow
         self.pool[ls.MOVED] = 0
         self.pool[ls.SPLIT] = blocks
 
@@ -118,7 +146,7 @@ class Lists:
         if largest == 0 or self.pool[used] + 2 * largest <= len(flat):
             return flat
         total = int(sizes.sum())
-        fresh = np.empty(total + max(total // 4, 2 * largest), np.int64)
+        fresh = self.room.empty((total + max(total // 4, 2 * largest),))
         starts = np.cumsum(sizes) - sizes
         contents.move_regions(flat, fresh, self.meta[:, at].copy(), starts, sizes)
         self.meta[:, at] = starts

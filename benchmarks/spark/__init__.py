@@ -1,0 +1,1 @@
+"""Benchmarks of the join on Spark, beside Spark's own stream-stream join."""

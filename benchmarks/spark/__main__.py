@@ -1,0 +1,116 @@
+"""Windrow's join on Spark beside Spark's own, on the same data.
+
+Each system has a process of its own for each setting, with a time limit. See `--help`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.spark import data, processes
+from benchmarks.spark.report import Run, Runs, print_setting
+from benchmarks.spark.run_one import Figures, Parameters
+from benchmarks.spark.settings import SETTINGS
+from benchmarks.spark.systems import SYSTEMS
+from windrow.progress import progress_bar
+
+#: Which systems each setting has, in the order they run.
+PLAN = {
+    "standard-200k": ("windrow", "no-join", "tuned", "in-memory", "rocksdb"),
+    "standard-1200k": ("windrow", "no-join", "tuned", "in-memory"),
+    "window-10s": ("windrow", "tuned"),
+    "window-600s": ("windrow", "tuned"),
+    "even": ("windrow", "tuned"),
+    "skewed": ("windrow", "tuned"),
+}
+#: Seconds that starting a session and stopping it may take, beside the query's limit.
+START_AND_STOP = 60
+
+
+def arguments(given: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
+    parser.add_argument("--only", metavar="SETTING,...", help=f"of {', '.join(PLAN)}")
+    parser.add_argument("--systems", metavar="SYSTEM,...", help=f"of {', '.join(SYSTEMS)}")
+    parser.add_argument("--batches", type=int, help="at most so many micro-batches")
+    parser.add_argument("--data", type=Path, help="a folder where the data stays")
+    parser.add_argument("--out", type=Path, default=Path("out/bench-spark.json"))
+    found = parser.parse_args(given)
+    for name, known in (("only", PLAN), ("systems", SYSTEMS)):
+        text = getattr(found, name)
+        chosen = list(known) if text is None else text.split(",")
+        unknown = sorted(set(chosen) - set(known))
+        if unknown:
+            parser.error(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+        setattr(found, name, chosen)
+    return found
+
+
+def measure(parameters: Parameters, expected: int, log: Path) -> Run:
+    """Run one system in a process of its own; `log` gets what a failed one had to say."""
+    command = [sys.executable, "-m", "benchmarks.spark.run_one", json.dumps(asdict(parameters))]
+    ended = processes.run(command, parameters.limit() + START_AND_STOP)
+    figures, trouble = None, ""
+    if ended.code == 0:
+        figures = Figures(**json.loads(ended.output.splitlines()[-1]))
+        if not figures.finished:
+            trouble = (
+                f"stopped at its limit of {parameters.limit():g} s after "
+                f"{len(figures.seconds)} micro-batches"
+            )
+    elif ended.code is None:
+        trouble = f"hung, and was ended {START_AND_STOP} s after its limit"
+    else:
+        trouble = f"failed, see {log}"
+    if ended.code != 0:
+        log.write_text(ended.errors)
+    return Run(
+        parameters.system,
+        parameters.setting,
+        figures,
+        ended.peak_bytes,
+        expected,
+        ended.others_cores,
+        trouble,
+    )
+
+
+def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: Path) -> list[Run]:
+    """Every setting in turn; its table is printed and all is written as soon as it is done."""
+    runs: list[Run] = []
+    with progress_bar("bench-spark") as progress:
+        progress.expect(sum(map(len, todo.values())))
+        for name, systems in todo.items():
+            setting = SETTINGS[name]
+            data.write(setting, folder / name)
+            for system in systems:
+                progress.note(f"{name}: {system}")
+                parameters = Parameters(system, name, batches, str(folder / name))
+                expected = data.results(setting, folder / name, parameters.count())
+                log = out.with_name(f"{out.stem}-{name}-{system}.log")
+                runs.append(measure(parameters, expected, log))
+                progress.advance()
+            print_setting(Runs(runs), name)
+            found = [asdict(run) | {"median": run.seconds} for run in runs]
+            out.write_text(json.dumps(found, indent=1))
+    return runs
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    chosen = arguments(given)
+    todo = {
+        name: [system for system in PLAN[name] if system in chosen.systems] for name in chosen.only
+    }
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-data-") as folder:
+        runs = run_all(todo, chosen.data or Path(folder), chosen.batches, chosen.out)
+    return 0 if all(run.right for run in runs) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,166 @@
+"""What the runs say: tables, and the targets as met or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.measure import CONSOLE, show
+from benchmarks.spark.run_one import Figures
+from benchmarks.spark.settings import SETTINGS
+from benchmarks.spark.systems import SYSTEMS
+
+#: Setting, peer, and how many times as fast windrow is to be.
+FASTER = (
+    ("standard-200k", "tuned", 4.0),
+    ("standard-200k", "in-memory", 3.0),
+    ("standard-1200k", "tuned", 6.0),
+    ("standard-1200k", "in-memory", 3.0),
+)
+#: Windrow's time is to stay below so many times that of its path without the join.
+BY_PATH = 1.3
+#: And below so many times its own at a window of a sixtieth.
+BY_SHORT_WINDOW = 1.5
+SHORT, LONG = "window-10s", "window-600s"
+EVEN, SKEWED = "even", "skewed"
+#: Cores of somebody else's work from which on a run is marked as disturbed.
+DISTURBED = 0.25
+
+
+@dataclass(frozen=True)
+class Run:
+    """One system on one setting."""
+
+    system: str
+    setting: str
+    #: None if the process failed or was ended.
+    figures: Figures | None
+    peak_bytes: int | None
+    #: Results by DuckDB, of the micro-batches that this run had.
+    expected: int
+    others_cores: float
+    trouble: str = ""
+
+    @property
+    def title(self) -> str:
+        """The system, in words."""
+        return SYSTEMS[self.system].title
+
+    @property
+    def seconds(self) -> float | None:
+        """The median micro-batch after the warm-up."""
+        if self.figures is None:
+            return None
+        return self.figures.median_after(SETTINGS[self.setting].warm)
+
+    @property
+    def results(self) -> int | None:
+        """How many results came out in all."""
+        return None if self.figures is None else sum(self.figures.results)
+
+    @property
+    def right(self) -> bool:
+        """Whether all of the input was joined, with as many results as DuckDB has."""
+        return self.figures is not None and self.figures.finished and self.results == self.expected
+
+
+class Runs:
+    """All runs, by setting and system."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.runs = list(runs)
+        self._by_name = {(run.setting, run.system): run for run in runs}
+
+    def of(self, setting: str) -> list[Run]:
+        """The runs of a setting."""
+        return [run for run in self.runs if run.setting == setting]
+
+    def seconds(self, setting: str, system: str) -> float | None:
+        """The median micro-batch of one run, if there was one."""
+        run = self._by_name.get((setting, system))
+        return None if run is None else run.seconds
+
+    def ratio(self, one: tuple[str, str], other: tuple[str, str]) -> float | None:
+        """One run's time by another's, each given as setting and system."""
+        mine, its = self.seconds(*one), self.seconds(*other)
+        return None if mine is None or not its else mine / its
+
+
+def print_setting(runs: Runs, name: str) -> None:
+    """One setting's table, the targets that it can judge, and what went wrong."""
+    setting = SETTINGS[name]
+    title = (
+        f"{name}: {2 * setting.rows:,} rows a micro-batch, {setting.keys:,} keys, "
+        f"windows of {setting.window_seconds} s"
+    )
+    if setting.hot:
+        title += f", {setting.hot:.0%} of the rows in one key"
+    rows = [
+        [
+            run.title,
+            _or_dash(run.seconds, "{:.3f} s"),
+            _or_dash(runs.ratio((name, run.system), (name, "windrow")), "{:.2f}x"),
+            _or_dash(run.peak_bytes and run.peak_bytes / 2**30, "{:.2f} GiB"),
+            _or_dash(run.results, "{:,}"),
+            "yes" if run.right else "NO",
+        ]
+        for run in runs.of(name)
+    ]
+    header = ["", "micro-batch, median", "by windrow", "peak memory", "results", "as DuckDB"]
+    show(title, header, rows, [])
+    for line in [*_targets(runs, name), *_growth(runs, name), *_troubles(runs, name)]:
+        CONSOLE.print(f"  {line}", markup=False, highlight=False)
+    CONSOLE.print()
+
+
+def _targets(runs: Runs, name: str) -> Iterator[str]:
+    """The promises of a setting, as far as its runs can tell."""
+    ours = (name, "windrow")
+    for setting, peer, wanted in FASTER:
+        times = runs.ratio((name, peer), ours)
+        if setting == name and times is not None:
+            yield (
+                f"{times:.2f} times as fast as {SYSTEMS[peer].title}, "
+                f"at least {wanted:g} wanted: {_word(times >= wanted)}"
+            )
+    by_path = runs.ratio(ours, (name, "no-join"))
+    if by_path is not None:
+        yield (
+            f"{by_path:.2f}x the path with the join left out, at most {BY_PATH:g}x wanted: "
+            f"{_word(by_path <= BY_PATH)}"
+        )
+    by_short = runs.ratio(ours, (SHORT, "windrow"))
+    if name == LONG and by_short is not None:
+        yield (
+            f"{by_short:.2f}x the time at windows of 10 s, below {BY_SHORT_WINDOW:g}x wanted: "
+            f"{_word(by_short < BY_SHORT_WINDOW)}"
+        )
+
+
+def _growth(runs: Runs, name: str) -> Iterator[str]:
+    """How a setting's times compare with those of its plainer counterpart."""
+    for harder, plainer, words in ((LONG, SHORT, "10 s windows"), (SKEWED, EVEN, "even keys")):
+        for run in runs.of(name) if name == harder else ():
+            times = runs.ratio((harder, run.system), (plainer, run.system))
+            if times is not None:
+                yield f"{run.title}: {times:.2f}x its time with {words}"
+
+
+def _troubles(runs: Runs, name: str) -> Iterator[str]:
+    for run in runs.of(name):
+        if run.trouble:
+            yield f"{run.title}: {run.trouble}"
+        elif not run.right:
+            yield f"{run.title}: {run.results:,} results, but DuckDB has {run.expected:,}"
+        if run.others_cores > DISTURBED:
+            yield (
+                f"{run.title}: disturbed, others kept {run.others_cores:.1f} cores busy meanwhile"
+            )
+
+
+def _word(met: bool) -> str:
+    return "met" if met else "NOT met"
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)

@@ -1,0 +1,138 @@
+"""One system on one setting, in this process.
+
+    python -m benchmarks.spark.run_one '{"system": "windrow", "setting": "standard-200k"}'
+
+prints what each micro-batch took to stderr and all figures as JSON to stdout. Further parameters:
+`batches` (fewer than the setting's), `data` (a folder; the setting's files are written there if it
+has none), `limit_seconds`, `cores`, `memory`, `conf` (settings of the session on top of the
+system's), and `progress` (a file for Spark's own reports).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.spark import data
+from benchmarks.spark.settings import SETTINGS
+from benchmarks.spark.systems import SYSTEMS, joined, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What to run."""
+
+    system: str
+    setting: str
+    batches: int | None = None
+    data: str | None = None
+    limit_seconds: int | None = None
+    cores: int = 2
+    memory: str = "6g"
+    conf: dict[str, str] = field(default_factory=dict)
+    progress: str | None = None
+
+    def count(self) -> int:
+        """How many micro-batches that is."""
+        asked = (SETTINGS[self.setting].batches, self.batches, SYSTEMS[self.system].most_batches)
+        return min(number for number in asked if number is not None)
+
+    def limit(self) -> int:
+        """Seconds after which the query is stopped."""
+        return self.limit_seconds or SETTINGS[self.setting].limit_seconds
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured."""
+
+    system: str
+    setting: str
+    #: Seconds and results of each micro-batch that had input.
+    seconds: list[float]
+    results: list[int]
+    finished: bool
+    whole_seconds: float
+
+    def median_after(self, warm: int) -> float | None:
+        """The figure that counts; None if the run did not come that far."""
+        counted = self.seconds[warm:]
+        return median(counted) if counted else None
+
+
+def run(parameters: Parameters, folder: Path) -> Figures:
+    """Run it; `folder` is for what comes and goes."""
+    setting = SETTINGS[parameters.setting]
+    source = Path(parameters.data) if parameters.data else folder / "data"
+    data.write(setting, source)
+    source = data.linked(source, folder / "input", parameters.count())
+    spark = session(parameters.system, parameters.cores, parameters.memory, str(folder / "local"))
+    for name, value in parameters.conf.items():
+        spark.conf.set(name, value)
+    try:
+        return _stream(spark, parameters, source, folder)
+    finally:
+        spark.stop()
+
+
+def _stream(spark: SparkSession, parameters: Parameters, source: Path, folder: Path) -> Figures:
+    """Run the query to the end of its input, or to the limit."""
+    frames = [
+        spark.readStream.schema(data.DDL)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(source / stream))
+        for stream in data.STREAMS
+    ]
+    setting = SETTINGS[parameters.setting]
+    start = time.perf_counter()
+    query = (
+        joined(parameters.system, frames[0], frames[1], setting.window_seconds)
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    finished = bool(query.awaitTermination(parameters.limit()))
+    progress: list[dict[str, Any]] = [json.loads(p.json) for p in query.recentProgress]
+    if not finished:
+        query.stop()
+    if parameters.progress:
+        Path(parameters.progress).write_text(json.dumps(progress, indent=1))
+    with_input = [report for report in progress if report["numInputRows"]]
+    return Figures(
+        parameters.system,
+        parameters.setting,
+        [report["durationMs"]["triggerExecution"] / 1000 for report in with_input],
+        [int(report["sink"]["numOutputRows"]) for report in with_input],
+        finished,
+        time.perf_counter() - start,
+    )
+
+
+def main(text: str) -> None:
+    parameters = Parameters(**json.loads(text))
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
+        figures = run(parameters, Path(folder))
+    for number, (seconds, results) in enumerate(
+        zip(figures.seconds, figures.results, strict=True), start=1
+    ):
+        print(f"micro-batch {number}: {seconds:.3f} s, {results:,} results", file=sys.stderr)
+    counted = figures.median_after(SETTINGS[parameters.setting].warm)
+    if counted is not None:
+        print(f"{parameters.system}: median {counted:.3f} s", file=sys.stderr)
+    print(json.dumps(asdict(figures)))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    main(sys.argv[1])

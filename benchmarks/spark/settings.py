@@ -1,0 +1,73 @@
+"""What is measured: the workloads, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: Micro-batches that warm up the JVM, the workers and the kernels, and fill the standard windows.
+WARM = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A workload of two like streams, cut into micro-batches.
+
+    `rows` are those of one stream in one micro-batch, `rate` its rows per second of event time.
+    Keys are uniform; `hot` of all rows have key 0 instead. Micro-batches count after the first
+    `warm`.
+    """
+
+    name: str
+    rows: int
+    batches: int
+    rate: int
+    keys: int
+    window_seconds: int
+    warm: int = WARM
+    hot: float = 0.0
+    limit_seconds: int = 300
+
+    @property
+    def micros_a_batch(self) -> int:
+        """Event time that a micro-batch covers."""
+        return self.rows * 1_000_000 // self.rate
+
+
+def _growth(window_seconds: int) -> Setting:
+    """100,000 rows a micro-batch at windows of any length, with two results a row.
+
+    The rate is the same at every window, so the stored rows grow with the window, and keys grow
+    with it, so that the results do not. All micro-batches are alike and there are enough to fill
+    ten minutes: filling with larger ones would be quicker, but it would leave fewer and larger
+    chunks behind than a real job has. Only micro-batches after the longest window is full count.
+    """
+    rate, rows = 5_000, 50_000
+    longest = 600 * rate // rows
+    return Setting(
+        f"window-{window_seconds}s",
+        rows=rows,
+        batches=longest + 12,
+        rate=rate,
+        keys=window_seconds * rate,
+        window_seconds=window_seconds,
+        warm=longest + 1,
+        limit_seconds=420,
+    )
+
+
+def _skew(name: str, hot: float) -> Setting:
+    """Few rows a window, because the hot key's results grow with their square."""
+    return Setting(name, rows=20_000, batches=8, rate=10, keys=300, window_seconds=30, hot=hot)
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("standard-200k", 100_000, 12, 10_000, 300_000, 30),
+        Setting("standard-1200k", 600_000, 7, 10_000, 300_000, 30, limit_seconds=420),
+        _growth(10),
+        _growth(600),
+        _skew("even", 0.0),
+        _skew("skewed", 0.3),
+    )
+}

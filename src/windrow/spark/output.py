@@ -1,0 +1,191 @@
+"""Results on their way to the JVM: flat columns where every type is flat, else Arrow blobs.
+
+Flat columns leave the stateful operator as they are and the JVM puts them into structs; a struct
+column from Python would cost three times as much. Times and dates travel as numbers, because
+pandas would convert them. Nested types, intervals and the like go as a blob, which a further
+`mapInArrow` decodes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import functions, types
+
+from windrow.model import JoinPlan
+from windrow.operators.arrivals import Piece
+from windrow.operators.pipeline import Pipeline
+from windrow.spark import blobs
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from windrow.spark.figures import Reporter
+
+BLOB = types.StructType([types.StructField("blob", types.BinaryType())])
+
+#: Types that go as they are; the others that go flat, as which number, and how they come back.
+PLAIN = (
+    types.BooleanType, types.ByteType, types.ShortType, types.IntegerType, types.LongType,
+    types.FloatType, types.DoubleType, types.BinaryType, types.DecimalType,
+)  # fmt: skip
+
+
+def arrow_type(kind: types.DataType) -> pa.DataType | None:
+    """As which Arrow type a column of that type travels; None if it is not flat."""
+    if isinstance(kind, types.TimestampType):
+        return pa.int64()
+    if isinstance(kind, types.DateType):
+        return pa.int32()
+    return None
+
+
+def is_flat(kind: types.DataType) -> bool:
+    """Can a column of that type travel flat?"""
+    if type(kind) is types.StringType:
+        return bool(kind == types.StringType())
+    return isinstance(kind, PLAIN) or arrow_type(kind) is not None
+
+
+@dataclass(frozen=True)
+class Output:
+    """What the result of a plan looks like, on its way and at the end. Shipped to the workers.
+
+    `schemas` are the Spark types of the shown streams' columns, `time` that of `ts`.
+    """
+
+    plan: JoinPlan
+    schemas: tuple[types.StructType, ...]
+    time: types.DataType
+
+    @property
+    def flat(self) -> bool:
+        """Do results travel as flat columns?"""
+        kinds = [field.dataType for schema in self.schemas for field in schema]
+        return all(is_flat(kind) for kind in [*kinds, self.time])
+
+    def nullable(self, at: int) -> bool:
+        """Can the struct of the shown stream at that place be null?"""
+        stream = self.plan.shown[at]
+        others = [other for other in self.plan.shown if other != stream]
+        return bool(others) and (
+            self.plan.marked or any(self.plan.preserved[other] for other in others)
+        )
+
+    # -- the type on the way ---------------------------------------------------------------
+
+    def travelling(self) -> types.StructType:
+        """The processor's output type."""
+        if not self.flat:
+            return BLOB
+        fields = []
+        for at, schema in enumerate(self.schemas):
+            if self.nullable(at):
+                fields.append(types.StructField(f"there_{at}", types.BooleanType(), False))
+            for number, field in enumerate(schema):
+                loose = field.nullable or self.nullable(at)
+                fields.append(
+                    types.StructField(f"c_{at}_{number}", _travels_as(field.dataType), loose)
+                )
+        fields.append(types.StructField("ts", _travels_as(self.time), False))
+        if self.plan.marked:
+            fields.append(types.StructField("kind", types.StringType(), False))
+        return types.StructType(fields)
+
+    def final(self) -> types.StructType:
+        """The type of the join: one struct per shown stream, `ts`, maybe `kind`."""
+        fields = [
+            types.StructField(self.plan.streams[stream].name, schema)
+            for stream, schema in zip(self.plan.shown, self.schemas, strict=True)
+        ]
+        fields.append(types.StructField("ts", self.time))
+        if self.plan.marked:
+            fields.append(types.StructField("kind", types.StringType()))
+        return types.StructType(fields)
+
+    # -- in a worker -----------------------------------------------------------------------
+
+    def frame(self, pipeline: Pipeline, piece: Piece) -> pd.DataFrame:
+        """A piece of results as the processor hands it over."""
+        if not self.flat:
+            blob = blobs.encode(pipeline.record_batch(piece)).to_pybytes()
+            return pd.DataFrame({"blob": [blob]})
+        length = len(piece.ts)
+        arrays = []
+        for at, stream in enumerate(self.plan.shown):
+            rows = piece.rows[stream]
+            if self.nullable(at):
+                arrays.append(pa.repeat(rows is not None, length))
+            payload: Any = pipeline.payloads[stream]
+            if rows is None:
+                kinds = [field.type for field in self.plan.streams[stream].schema]
+                columns = [pa.nulls(length, kind) for kind in kinds]
+            else:
+                columns = payload.columns(rows)
+            for column, field in zip(columns, self.schemas[at], strict=True):
+                number = arrow_type(field.dataType)
+                arrays.append(column if number is None else column.view(number))
+        arrays.append(pa.array(piece.ts))
+        if self.plan.marked:
+            arrays.append(pa.repeat(piece.kind, length))
+        names = self.travelling().names
+        columns_by_name = {
+            name: pd.arrays.ArrowExtensionArray(array)
+            for name, array in zip(names, arrays, strict=True)
+        }
+        return pd.DataFrame(columns_by_name, copy=False)
+
+    # -- at the end ------------------------------------------------------------------------
+
+    def shape(self, joined: DataFrame, reporter: Reporter) -> DataFrame:
+        """The processor's output in its final shape."""
+        if not self.flat:
+            return joined.mapInArrow(Unpack(reporter), self.final())
+        columns = []
+        for at, (stream, schema) in enumerate(zip(self.plan.shown, self.schemas, strict=True)):
+            fields = [
+                _comes_back(functions.col(f"c_{at}_{number}"), field.dataType).alias(
+                    field.name, metadata=field.metadata
+                )
+                for number, field in enumerate(schema)
+            ]
+            whole = functions.struct(*fields)
+            if self.nullable(at):
+                whole = functions.when(functions.col(f"there_{at}"), whole)
+            columns.append(whole.alias(self.plan.streams[stream].name))
+        columns.append(_comes_back(functions.col("ts"), self.time).alias("ts"))
+        if self.plan.marked:
+            columns.append(functions.col("kind"))
+        return joined.select(*columns)
+
+
+class Unpack:
+    """Blobs of results to rows; what `mapInArrow` calls in a worker."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column("blob"):
+                begun = time.perf_counter()
+                decoded = blobs.decode(blob.as_buffer())
+                self.reporter.unpacked(time.perf_counter() - begun)
+                yield decoded
+
+
+def _travels_as(kind: types.DataType) -> types.DataType:
+    if isinstance(kind, types.TimestampType):
+        return types.LongType()
+    return types.IntegerType() if isinstance(kind, types.DateType) else kind
+
+
+def _comes_back(column: Column, kind: types.DataType) -> Column:
+    if isinstance(kind, types.TimestampType):
+        return functions.timestamp_micros(column)
+    return functions.date_from_unix_date(column) if isinstance(kind, types.DateType) else column

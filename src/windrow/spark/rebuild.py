@@ -1,0 +1,176 @@
+"""A bucket's state, made again from its log.
+
+*Time windows*: lists drop from their old end only, so what is stored follows from what was
+appended, in order, and from the progress now. Chunks are appended in the order they came, each
+batch in time order, and what has expired is dropped. *Count windows*: which tuples are left
+follows from the tuples themselves, so they run through the join again, with the results thrown
+away. Either way no unmatched row leaves twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow.kernels import lists as ls
+from windrow.model import BEGINNING, JoinPlan
+from windrow.operators.admit import admit
+from windrow.operators.arrivals import Arrivals
+from windrow.operators.columns import columns_of
+from windrow.spark.log import Change, Entry
+from windrow.state.join_state import STREAMS, Structure
+
+if TYPE_CHECKING:
+    from windrow.spark.bucket import BucketJoin
+
+#: Cells of a bucket's state: a bucket has a part of the keys already, so fewer than in process.
+CELLS = 16
+#: A merged chunk's column: each row's place in the order of storing; -1 if it was not stored.
+ORDER = "__windrow_order"
+
+
+def structure(plan: JoinPlan, counted: bool) -> tuple[Structure, int]:
+    """The state's structure and its number of parts."""
+    if counted:
+        return "counted", 1
+    if plan.algorithm == "nested-loops":
+        return "buckets", 1
+    return "time-list", CELLS if plan.streams[0].key is not None else 1
+
+
+def from_log(join: BucketJoin) -> None:
+    """Fill an empty state."""
+    _restore_flags(join)
+    if join.counted:
+        _replay(join)
+        return
+    for stream in range(STREAMS):
+        _restore_lists(join, stream)
+
+
+def _restore_flags(join: BucketJoin) -> None:
+    operator, directory = join.pipeline.join, join.directory
+    if not operator.config.flagged:
+        return
+    oldest = [directory.oldest_row(stream) for stream in range(STREAMS)]
+    operator.flags.covers(directory.next_rows)
+    operator.flags.cover(oldest)
+    for delta in directory.deltas:
+        rows = np.frombuffer(join.store.read(delta.number), np.int64)
+        operator.flags.set(delta.stream, rows[rows >= oldest[delta.stream]])
+    for stream in range(STREAMS):
+        # They are in the log already.
+        operator.flags.news(stream)
+
+
+# -- time windows ------------------------------------------------------------------------------
+
+
+def _restore_lists(join: BucketJoin, stream: int) -> None:
+    """Append what was stored, in the order it was; drop what has expired since.
+
+    Between two changes of the windows the old ones apply.
+    """
+    directory = join.directory
+    entries = directory.of(stream)
+    last = Change(directory.batch, directory.reaches, directory.progress)
+    after = -1
+    for change in [*directory.changes, last]:
+        stored = [
+            stored_in_order(join, list(batch), change.reaches[stream])
+            for _, batch in groupby(
+                [entry for entry in entries if after < entry.batch <= change.batch],
+                key=lambda entry: entry.batch,
+            )
+        ]
+        _append(join, stream, stored, change)
+        after = change.batch
+
+
+def _append(
+    join: BucketJoin, stream: int, stored: Sequence[NDArray[np.int64]], change: Change
+) -> None:
+    state = join.pipeline.join.state
+    records = np.concatenate([np.empty((0, ls.COLUMNS), np.int64), *stored])
+    cells = cell_of(records[:, ls.KEY], state.parts)
+    for cell in range(state.parts):
+        mine = STREAMS * cell + stream
+        state.lists.append(mine, records[cells == cell])
+        state.lists.drop_expired(mine, change.reaches[stream], change.progress[1 - stream])
+
+
+def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
+    """The records that a batch of one stream stored, in the order it stored them."""
+    if batch[0].merged:
+        assert len(batch) == 1
+        return _merged_records(join, batch[0])
+    records = np.concatenate([_stored_records(join, entry, reach) for entry in batch])
+    return records[np.argsort(records[:, ls.TS], kind="stable")]
+
+
+def _stored_records(join: BucketJoin, entry: Entry, reach: int) -> NDArray[np.int64]:
+    """The rows of a chunk that were stored when it came: in time, with a key, not yet past."""
+    columns = columns_of(join.streams[entry.stream], rows_of(join, entry))
+    ts = columns.ts
+    progress = np.maximum(entry.other_before, np.minimum(ts, entry.other_after))
+    null = columns.keys.is_null(np.arange(len(ts)))
+    stored = np.flatnonzero((ts >= entry.own_before) & ~null & (ts + reach >= progress))
+    return _records(ts[stored], columns.keys.hashes[stored], stored + entry.first)
+
+
+def _merged_records(join: BucketJoin, entry: Entry) -> NDArray[np.int64]:
+    batch = rows_of(join, entry)
+    columns = columns_of(join.streams[entry.stream], batch)
+    order = batch.column(ORDER).to_numpy()
+    stored = np.flatnonzero(order >= 0)
+    stored = stored[np.argsort(order[stored])]
+    return _records(columns.ts[stored], columns.keys.hashes[stored], stored + entry.first)
+
+
+def _records(
+    ts: NDArray[np.int64], keys: NDArray[np.int64], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    records = np.zeros((len(ts), ls.COLUMNS), np.int64)
+    records[:, ls.TS], records[:, ls.KEY], records[:, ls.ROW] = ts, keys, rows
+    return records
+
+
+def rows_of(join: BucketJoin, entry: Entry) -> pa.RecordBatch:
+    """A chunk's rows."""
+    payload = join.payloads[entry.stream]
+    chunk = next(chunk for chunk in payload.chunks if chunk.first == entry.first)
+    return payload.opened(chunk)
+
+
+def cell_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+    """The cell of each key, as the kernels place it."""
+    return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32
+
+
+# -- count windows -----------------------------------------------------------------------------
+
+
+def _replay(join: BucketJoin) -> None:
+    """Run the tuples of the log through the join again; nothing of it leaves."""
+    operator = join.pipeline.join
+    figures = operator.matches, operator.unmatched, operator.candidates
+    arrivals = [_arrivals(join, stream) for stream in range(STREAMS)]
+    for _ in operator.process(arrivals, [BEGINNING] * STREAMS, join.directory.progress):
+        pass
+    operator.matches, operator.unmatched, operator.candidates = figures
+
+
+def _arrivals(join: BucketJoin, stream: int) -> Arrivals:
+    """The tuples of a stream that are in the log and were not late."""
+    parts = []
+    for entry in join.directory.of(stream):
+        columns = columns_of(join.streams[stream], rows_of(join, entry))
+        part = admit(columns, 0, entry.rows, entry.own_before)
+        taken = join.pipeline.arrivals(stream, part)
+        parts.append(Arrivals(taken.ts, taken.key, taken.row + entry.first))
+    return Arrivals.concatenate(parts)

@@ -1,0 +1,192 @@
+"""A Spark driver that runs streaming joins on request, as a process that can be killed.
+
+Started as `python job.py SETTINGS`, with the master and the Spark settings as JSON. Each line on
+stdin is a request and gets one line on stdout:
+
+    {"run": [query, ...], "seconds": n}   start all, wait for all; answers what went wrong in each
+    {"read": query}                       the sink's rows, as Spark reads them, into one file
+
+A query is a dict: `folder` and what `DEFAULTS` names.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+
+import windrow as wr
+
+DEFAULTS = {
+    "out": "out",
+    "checkpoint": "checkpoint",
+    "how": "full",
+    # Files of each stream in a micro-batch.
+    "files": 1,
+    # What goes wrong behind the join: a name of HOOKS.
+    "hook": None,
+    # Session settings while this query is started.
+    "settings": {},
+}
+
+
+def streams(one, two):
+    """The join's two streams; on tables for the oracle, on DataFrames for Spark."""
+    common = {"key": "k", "time": "t", "beats": "beat", "lateness": "1 second"}
+    return (
+        wr.stream(one, name="a", window="8 seconds", **common),
+        wr.stream(two, name="b", window="5 seconds", **common),
+    )
+
+
+# -- what can go wrong behind the join ---------------------------------------------------------
+
+
+def attempt():
+    """Which task this is, and which try of it."""
+    context = TaskContext.get()
+    batch = int(context.getLocalProperty("streaming.sql.batchId"))
+    return batch, context.partitionId(), context.attemptNumber()
+
+
+def note(folder, what):
+    """Leave word that something happened, as an empty file that no second one overwrites."""
+    with open(os.path.join(folder, "notes", "-".join(map(str, what))), "a"):
+        pass
+
+
+def fail_after(folder):
+    """Every task of every micro-batch fails at its first attempt, after all its input is used."""
+
+    def run(batches):
+        yield from batches
+        batch, partition, number = attempt()
+        note(folder, ("attempt", batch, partition, number))
+        if number == 0:
+            raise RuntimeError("failed on purpose, after the join was done")
+
+    return run
+
+
+def slow_first(folder):
+    """The first attempt of one task hangs every third micro-batch, after all its input is used."""
+
+    def run(batches):
+        yield from batches
+        batch, partition, number = attempt()
+        note(folder, ("attempt", batch, partition, number))
+        if number == 0 and partition == batch // 3 % 2 and batch % 3 == 1:
+            time.sleep(20)
+
+    return run
+
+
+def hold(folder):
+    """The first attempts of one micro-batch wait in the middle of it, to be killed there."""
+
+    def run(batches):
+        batch, partition, number = attempt()
+        for part in batches:
+            yield part
+            if batch == 2 and number == 0:
+                note(folder, ("hold", batch, partition, number))
+                time.sleep(20)
+
+    return run
+
+
+HOOKS = {"fail_after": fail_after, "slow_first": slow_first, "hold": hold}
+
+
+# -- the driver --------------------------------------------------------------------------------
+
+
+def session(settings):
+    """A Spark session with the join's settings and these."""
+    builder = (
+        SparkSession.builder.master(settings.pop("master"))
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.memory", "1g")
+    )
+    builder = wr.configure(builder)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def start(spark, query):
+    """Start the join over all files there are now."""
+    folder = query["folder"]
+    for name, value in query["settings"].items():
+        spark.conf.set(name, value)
+    frames = [
+        spark.readStream.schema(spark.read.parquet(f"{folder}/{name}").schema)
+        .option("maxFilesPerTrigger", query["files"])
+        .parquet(f"{folder}/{name}")
+        for name in "ab"
+    ]
+    joined = wr.join(*streams(*frames), how=query["how"])
+    if query["hook"]:
+        os.makedirs(f"{folder}/notes", exist_ok=True)
+        joined = joined.mapInArrow(HOOKS[query["hook"]](folder), joined.schema)
+    return (
+        joined.writeStream.format("parquet")
+        .option("checkpointLocation", f"{folder}/{query['checkpoint']}")
+        .trigger(availableNow=True)
+        .start(f"{folder}/{query['out']}")
+    )
+
+
+def run(spark, queries, seconds):
+    """Start them all and wait; for each what went wrong, or None."""
+    running, errors = [], []
+    for query in queries:
+        try:
+            running.append(start(spark, {**DEFAULTS, **query}))
+        except Exception as error:
+            running.append(None)
+            errors.append(str(error))
+        else:
+            errors.append(None)
+    deadline = time.monotonic() + seconds
+    for number, query in enumerate(running):
+        if query is None:
+            continue
+        try:
+            if not query.awaitTermination(max(1, deadline - time.monotonic())):
+                errors[number] = f"still running after {seconds} s"
+                query.stop()
+        except Exception as error:
+            errors[number] = str(error)
+    return errors
+
+
+def main():
+    # Spark writes to stdout as well; the answers go to where stdout was.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    spark = session(json.loads(sys.argv[1]))
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "run" in request:
+            answer = run(spark, request["run"], request["seconds"])
+        else:
+            query = {**DEFAULTS, **request["read"]}
+            found = spark.read.parquet(f"{query['folder']}/{query['out']}").toArrow()
+            answer = str(Path(query["folder"]) / "found.parquet")
+            pq.write_table(found, answer)
+        print(json.dumps(answer), file=answers, flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
