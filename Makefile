@@ -17,7 +17,7 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(BUILT_FOR))
 $(READY): FORCE
 endif
 
-.PHONY: help setup demo test test-kernels test-long check bench bench-spark experiments pin clean FORCE
+.PHONY: help setup demo test test-kernels test-long test-faults check bench bench-spark experiments pin clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -29,7 +29,7 @@ demo: $(READY) ## join two streams and look at the answer
 	@$(BIN)/windrow demo
 
 test: $(READY) ## the compiled suite, then the kernel tests interpreted
-	$(BIN)/pytest -m "not long"
+	$(BIN)/pytest -m "not long and not faults"
 	@$(MAKE) --no-print-directory test-kernels
 
 test-kernels: $(READY) ## the kernel tests as plain Python, without numba's compiler
@@ -37,6 +37,9 @@ test-kernels: $(READY) ## the kernel tests as plain Python, without numba's comp
 
 test-long: $(READY) ## the tests too long for every day
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -m long
+
+test-faults: $(READY) ## the join on Spark while drivers, workers and caches are killed and damaged
+	$(BIN)/pytest tests/faults --durations=0
 
 check: $(READY) ## ruff, mypy and the import contracts
 	$(BIN)/ruff check

@@ -1,7 +1,8 @@
 """A process with a time limit, and the memory that it and all its descendants take.
 
 A system is a tree: Python, its JVM, the JVM's Python workers. Memory is the sum of their
-proportional set sizes, so that pages which forked workers have in common count once.
+proportional set sizes, so that pages which forked workers have in common count once. Files in the
+memory file system are memory too, whether a process has them mapped at the moment or not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+MEMORY_FILES = "/dev/shm"
 SAMPLE_SECONDS = 0.2
 #: Reading a large process's pages stops it for a moment; the rests between are so much longer.
 REST = 20
@@ -43,19 +46,31 @@ class Tree:
         self.alive = {root}
         self.peak_bytes = 0
         self._ticks: dict[int, int] = {}
+        self._ticks_with_reaped = 0
+        self._files_before = memory_files_bytes()
         self._machine_ticks = machine_ticks()
         self._start = time.monotonic()
 
     def sample(self) -> None:
         """Look at every process once."""
         stats = process_stats()
-        self.alive = descendants(self.root, {p: parent for p, (parent, _) in stats.items()})
-        self._ticks |= {p: stats[p][1] for p in self.alive if p in stats}
-        self.peak_bytes = max(self.peak_bytes, sum(map(proportional_bytes, self.alive)))
+        self.alive = descendants(self.root, {p: stat.parent for p, stat in stats.items()})
+        here = {p: stats[p] for p in self.alive if p in stats}
+        self._ticks |= {p: stat.ticks for p, stat in here.items()}
+        self._ticks_with_reaped = sum(stat.ticks + stat.reaped for stat in here.values())
+        sizes = [proportional_bytes(process) for process in self.alive]
+        mapped = sum(of_files for _, of_files in sizes)
+        unmapped = max(0, memory_files_bytes() - self._files_before - mapped)
+        self.peak_bytes = max(self.peak_bytes, sum(whole for whole, _ in sizes) + unmapped)
 
     def others_cores(self) -> float:
-        """Cores that were busy for somebody else, on average so far."""
-        ticks = machine_ticks() - self._machine_ticks - sum(self._ticks.values())
+        """Cores that were busy for somebody else, on average so far.
+
+        A worker that ended between two looks shows in its parent's count of reaped ones, if it was
+        reaped; one that was not shows as it was last seen. The larger sum misses less.
+        """
+        own = max(sum(self._ticks.values()), self._ticks_with_reaped)
+        ticks = machine_ticks() - self._machine_ticks - own
         seconds = time.monotonic() - self._start
         return max(0.0, ticks / os.sysconf("SC_CLK_TCK") / seconds)
 
@@ -90,14 +105,25 @@ def run(command: Sequence[str], limit_seconds: float) -> Ended:
         return Ended(code, output.read(), errors.read(), tree.peak_bytes or None, others)
 
 
-def process_stats() -> dict[int, tuple[int, int]]:
-    """Parent and processor ticks of every process."""
+class Stat(NamedTuple):
+    """A process's parent, its processor ticks, and those of children that it has reaped."""
+
+    parent: int
+    ticks: int
+    reaped: int
+
+
+def process_stats() -> dict[int, Stat]:
+    """Every process as it is now."""
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             # The name, in parentheses, may have spaces; the fields after it have not.
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            found[int(entry.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+            user, system, reaped_user, reaped_system = map(int, fields[11:15])
+            found[int(entry.name)] = Stat(
+                int(fields[1]), user + system, reaped_user + reaped_system
+            )
     return found
 
 
@@ -115,13 +141,24 @@ def descendants(root: int, parents: dict[int, int]) -> set[int]:
     return found
 
 
-def proportional_bytes(process: int) -> int:
-    """A process's proportional set size; 0 once it is gone."""
+def proportional_bytes(process: int) -> tuple[int, int]:
+    """A process's proportional set size, and what of it are memory files; 0 once it is gone."""
+    sizes: dict[str, int] = {}
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+            name, _, size = line.partition(":")
+            if name in ("Pss", "Pss_Shmem"):
+                sizes[name] = int(size.split()[0]) * 1024
+    return sizes.get("Pss", 0), sizes.get("Pss_Shmem", 0)
+
+
+def memory_files_bytes() -> int:
+    """What the memory file system holds; 0 where there is none."""
+    try:
+        found = os.statvfs(MEMORY_FILES)
+    except OSError:
+        return 0
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def machine_ticks() -> int:

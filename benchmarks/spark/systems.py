@@ -20,13 +20,15 @@ class System:
     title: str
     native: bool
     conf: dict[str, str] = field(default_factory=dict)
+    #: Whether it has results at all.
+    joins: bool = True
     #: Fewer micro-batches than the setting has, for what is too slow for all of them.
     most_batches: int | None = None
 
 
 SYSTEMS = {
     "windrow": System("windrow", native=False),
-    "no-join": System("windrow's path, join left out", native=False),
+    "no-join": System("windrow's path, join left out", native=False, joins=False),
     "tuned": System(
         "Spark, RocksDB tuned",
         native=True,

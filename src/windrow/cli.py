@@ -102,6 +102,27 @@ def demo(
 
 
 @app.command()
+def inspect(
+    checkpoint: Annotated[
+        str, typer.Argument(metavar="CHECKPOINT", help="The query's checkpointLocation.")
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON; times are microseconds since 1970.")
+    ] = False,
+) -> None:
+    """Show the join state in a Spark checkpoint, by bucket and stream; times are in UTC.
+
+    It only reads, so the query may be running.
+    """
+    from windrow.inspect_command import show
+    from windrow.spark.inspection import look
+
+    with _refusals():
+        found = look(checkpoint)
+    show(found, as_json)
+
+
+@app.command()
 def bench(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Which; none means all.")

@@ -1,4 +1,4 @@
-"""Drivers to break: some are kept for the next test, since a Spark session takes seconds to start."""
+"""Drivers to break. Some are kept for the next test: a Spark session takes seconds to start."""
 
 import json
 import os

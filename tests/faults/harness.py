@@ -1,5 +1,6 @@
 """Processes to kill, streams to feed them with, and the oracle's answer."""
 
+import contextlib
 import json
 import os
 import queue
@@ -23,7 +24,7 @@ SECOND = 1_000_000
 ROWS, SPAN = 40, 3 * SECOND
 
 
-class Died(Exception):
+class DiedError(Exception):
     """The driver is gone."""
 
 
@@ -46,13 +47,16 @@ def processes(session):
     return [pid for pid in found if (s := stat(pid)) and s[2] == session and s[0] != "Z"]
 
 
+def signal_all(pids, number):
+    """Send them all a signal; one that is gone by now needs none."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def kill(pids):
     """Kill at once, without a chance to tidy up."""
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    signal_all(pids, signal.SIGKILL)
 
 
 class Process:
@@ -92,6 +96,7 @@ class Driver(Process):
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
         super().__init__([self.python, job.__file__, arguments], log, env=environment)
         self.answers = queue.Queue()
+        self.waiting = 0
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self):
@@ -99,12 +104,25 @@ class Driver(Process):
             self.answers.put(line)
         self.answers.put(None)
 
+    @property
+    def idle(self):
+        """Alive, and nothing asked that was not answered."""
+        return self.process.poll() is None and not self.waiting
+
+    def pause(self):
+        """Stop all of it, in the middle of whatever it does."""
+        signal_all(self.processes(), signal.SIGSTOP)
+
+    def resume(self):
+        signal_all(self.processes(), signal.SIGCONT)
+
     def send(self, **request):
+        self.waiting += 1
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            raise Died(self.tail()) from None
+            raise DiedError(self.tail()) from None
 
     def answer(self, seconds):
         try:
@@ -112,32 +130,52 @@ class Driver(Process):
         except queue.Empty:
             raise AssertionError(f"no answer in {seconds} s\n{self.tail()}") from None
         if line is None:
-            raise Died(self.tail())
+            raise DiedError(self.tail())
+        self.waiting -= 1
         return json.loads(line)
+
+    def quiet(self, seconds):
+        """Wait; is there still no answer?"""
+        deadline = time.monotonic() + seconds
+        while self.answers.empty() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return self.answers.empty()
 
     def start(self, *queries, seconds=90):
         """Send the queries off; `answer` tells how they ended."""
         self.send(run=[query.request for query in queries], seconds=seconds)
 
+    def outcomes(self, seconds):
+        """How they ended: without an error."""
+        found = self.answer(seconds)
+        for each in found:
+            assert each["error"] is None, f"{each['error']}\n{self.tail()}"
+        return found
+
     def run(self, *queries, seconds=90):
-        """Run the queries to their end."""
+        """Run the queries to their end; returns the outcome of the first."""
         self.start(*queries, seconds=seconds)
-        errors = self.answer(seconds + 60)
-        assert not any(errors), f"{errors}\n{self.tail()}"
+        return self.outcomes(seconds + 60)[0]
 
     def result(self, query):
         """All rows of the query's sink."""
         self.send(read=query.request)
         return pq.read_table(self.answer(60))
 
-    def workers(self):
-        """The Python workers, by id; the daemon they fork from is not one."""
+    def workers(self, running=False):
+        """The Python workers, by id, or those at work; the daemon they fork from is not one."""
         found = {pid: stat(pid) for pid in self.processes()}
-        daemons = {pid for pid in found if b"pyspark.daemon" in command(pid)}
-        return sorted(pid for pid in daemons if found[pid] and found[pid][1] in daemons)
+        forked = {pid for pid in found if b"pyspark.daemon" in command(pid)}
+        return sorted(
+            pid
+            for pid in forked
+            if (of := found[pid]) and of[1] in forked and (of[0] == "R" or not running)
+        )
 
     def tail(self, lines=40):
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        """The end of the log, without Java's stacks."""
+        text = self.log.read_text(errors="replace").splitlines()
+        return "\n".join([line for line in text if not line.startswith("\tat ")][-lines:])
 
 
 def command(pid):
@@ -183,13 +221,13 @@ def flush(after):
 class Query:
     """Two streams of `files` files, and a join of them with its sink and checkpoint."""
 
-    def __init__(self, folder, files=8, how="full", **more):
+    def __init__(self, folder, files, how="full", files_each=1, **more):
         self.folder = Path(folder)
         self.files = files
         self.how = how
         self.tables = [table(seed, files) for seed in (0, 1)]
         self.offered = 0
-        self.request = {"folder": str(folder), "how": how, **more}
+        self.request = {"folder": str(folder), "how": how, "files": files_each, **more}
 
     def offer(self, count=None):
         """Put the next files of both streams where the query reads; the last ones end it."""
@@ -213,8 +251,16 @@ class Query:
     @property
     def batches(self):
         """Micro-batches committed."""
-        commits = self.folder / self.request.get("checkpoint", "checkpoint") / "commits"
-        return len([p for p in commits.glob("*") if p.name.isdigit()]) if commits.exists() else 0
+        return self._logged("commits")
+
+    @property
+    def begun(self):
+        """Micro-batches begun."""
+        return self._logged("offsets")
+
+    def _logged(self, log):
+        found = (self.folder / "checkpoint" / log).glob("*")
+        return len([path for path in found if path.name.isdigit()])
 
     def notes(self, kind):
         """What the hook noted of this kind: batch, partition, attempt."""
@@ -230,6 +276,7 @@ def until(true, seconds, what):
     """Wait until it holds."""
     deadline = time.monotonic() + seconds
     while not (found := true()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(0.02)
     return found

@@ -3,8 +3,11 @@
 Started as `python job.py SETTINGS`, with the master and the Spark settings as JSON. Each line on
 stdin is a request and gets one line on stdout:
 
-    {"run": [query, ...], "seconds": n}   start all, wait for all; answers what went wrong in each
+    {"run": [query, ...], "seconds": n}   start all, wait for all; an outcome for each
     {"read": query}                       the sink's rows, as Spark reads them, into one file
+
+An outcome has the `error`, or None, and how many buckets found their state in an arena (`hits`) or
+made it again (`rebuilds`).
 
 A query is a dict: `folder` and what `DEFAULTS` names.
 """
@@ -13,7 +16,6 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 
 import pyarrow.parquet as pq
 from pyspark import TaskContext
@@ -21,16 +23,18 @@ from pyspark.sql import SparkSession
 
 import windrow as wr
 
+SCHEMA = "k STRING, t TIMESTAMP, v BIGINT, beat BOOLEAN"
+#: For short runs: no optimising compiler, and one thread for garbage.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 DEFAULTS = {
-    "out": "out",
-    "checkpoint": "checkpoint",
     "how": "full",
     # Files of each stream in a micro-batch.
     "files": 1,
     # What goes wrong behind the join: a name of HOOKS.
     "hook": None,
-    # Session settings while this query is started.
-    "settings": {},
+    # Where arenas go; None: in the query's folder.
+    "arena": None,
 }
 
 
@@ -116,6 +120,8 @@ def session(settings):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", JAVA)
+        .config("spark.executor.extraJavaOptions", JAVA)
     )
     builder = wr.configure(builder)
     for name, value in settings.items():
@@ -126,10 +132,9 @@ def session(settings):
 def start(spark, query):
     """Start the join over all files there are now."""
     folder = query["folder"]
-    for name, value in query["settings"].items():
-        spark.conf.set(name, value)
+    spark.conf.set("spark.windrow.arena.dir", query["arena"] or folder)
     frames = [
-        spark.readStream.schema(spark.read.parquet(f"{folder}/{name}").schema)
+        spark.readStream.schema(SCHEMA)
         .option("maxFilesPerTrigger", query["files"])
         .parquet(f"{folder}/{name}")
         for name in "ab"
@@ -140,34 +145,43 @@ def start(spark, query):
         joined = joined.mapInArrow(HOOKS[query["hook"]](folder), joined.schema)
     return (
         joined.writeStream.format("parquet")
-        .option("checkpointLocation", f"{folder}/{query['checkpoint']}")
+        .option("checkpointLocation", f"{folder}/checkpoint")
         .trigger(availableNow=True)
-        .start(f"{folder}/{query['out']}")
+        .start(f"{folder}/out")
     )
 
 
 def run(spark, queries, seconds):
-    """Start them all and wait; for each what went wrong, or None."""
-    running, errors = [], []
+    """Start them all and wait; an outcome for each."""
+    running = []
     for query in queries:
         try:
             running.append(start(spark, {**DEFAULTS, **query}))
         except Exception as error:
-            running.append(None)
-            errors.append(str(error))
-        else:
-            errors.append(None)
+            running.append(short(error))
     deadline = time.monotonic() + seconds
-    for number, query in enumerate(running):
-        if query is None:
-            continue
-        try:
-            if not query.awaitTermination(max(1, deadline - time.monotonic())):
-                errors[number] = f"still running after {seconds} s"
-                query.stop()
-        except Exception as error:
-            errors[number] = str(error)
-    return errors
+    return [outcome(query, deadline) for query in running]
+
+
+def outcome(query, deadline):
+    """How a query ended, and what became of its arenas in this run."""
+    if isinstance(query, str):
+        return {"error": query, "hits": 0, "rebuilds": 0}
+    try:
+        ended = query.awaitTermination(max(1, deadline - time.monotonic()))
+        error = None if ended else "still running"
+        query.stop()
+    except Exception as failure:
+        error = short(failure)
+    batches = {progress.batchId for progress in query.recentProgress}
+    figures = [each for each in wr.metrics(query) if each.batch in batches]
+    hits, rebuilds = (sum(getattr(f, f"arena_{n}") for f in figures) for n in ("hits", "rebuilds"))
+    return {"error": error, "hits": hits, "rebuilds": rebuilds}
+
+
+def short(error):
+    """The message without the plan of the query."""
+    return str(error).partition("=== Streaming Query ===")[0]
 
 
 def main():
@@ -180,9 +194,9 @@ def main():
         if "run" in request:
             answer = run(spark, request["run"], request["seconds"])
         else:
-            query = {**DEFAULTS, **request["read"]}
-            found = spark.read.parquet(f"{query['folder']}/{query['out']}").toArrow()
-            answer = str(Path(query["folder"]) / "found.parquet")
+            folder = request["read"]["folder"]
+            found = spark.read.parquet(f"{folder}/out").toArrow()
+            answer = f"{folder}/found.parquet"
             pq.write_table(found, answer)
         print(json.dumps(answer), file=answers, flush=True)
     spark.stop()

@@ -1,17 +1,17 @@
-"""The arena, a cache of the state on the host, is damaged; the answer is not."""
+"""The arena, a copy of the state in the host's memory, is damaged; the answer is not."""
 
 import contextlib
 import fcntl
-import json
+import itertools
 import os
 import shutil
 import stat
 import subprocess
-import threading
+import time
 
 import pytest
 
-from .harness import kill, until
+from .harness import kill
 
 ROOT = f"windrow-{os.getuid()}"
 
@@ -24,41 +24,32 @@ def place(tmp_path):
     return folder
 
 
-@pytest.fixture
-def arena_query(query, place):
-    def make(**more):
-        return query(settings={"spark.windrow.arena.dir": str(place)}, **more)
-
-    return make
-
-
 def buckets(place):
-    """The arenas there are, one of a bucket."""
-    root = place / ROOT
-    return sorted(path for path in root.glob("*-*") if path.is_dir()) if root.is_dir() else []
+    """The arenas there are, one for each bucket."""
+    return sorted(path for path in (place / ROOT).glob("*-*") if path.is_dir())
 
 
-def contents(place):
+def contents(place, name="*"):
     """Their files, without the locks."""
-    return [
-        path
-        for bucket in buckets(place)
-        for path in sorted(bucket.rglob("*"))
-        if path.is_file() and path.name != "lock"
-    ]
+    found = [path for bucket in buckets(place) for path in sorted(bucket.glob(name))]
+    return [path for path in found if path.name != "lock"]
+
+
+def data(place):
+    """Their files, without locks and manifests."""
+    return [path for path in contents(place) if not path.name.startswith("manifest")]
 
 
 # -- damage ------------------------------------------------------------------------------------
 
 
 def delete_everything(place, chance):
-    shutil.rmtree(place / ROOT)
+    shutil.rmtree(place / ROOT, ignore_errors=True)
 
 
 def delete_some(place, chance):
-    for path in contents(place):
-        if path.name != "manifest" and chance.random() < 0.5:
-            path.unlink(missing_ok=True)
+    for path in half(data(place), chance):
+        path.unlink(missing_ok=True)
 
 
 def truncate_all(place, chance):
@@ -67,8 +58,8 @@ def truncate_all(place, chance):
 
 
 def truncate_some(place, chance):
-    for path in contents(place):
-        if path.name != "manifest" and chance.random() < 0.5:
+    for path in half(data(place), chance):
+        with contextlib.suppress(FileNotFoundError):
             cut(path, path.stat().st_size // 2)
 
 
@@ -78,22 +69,19 @@ def noise_everywhere(place, chance):
 
 
 def noise_in_some(place, chance):
-    for path in contents(place):
-        if path.name != "manifest" and chance.random() < 0.5:
-            scribble(path, chance)
+    for path in half(data(place), chance):
+        scribble(path, chance)
 
 
 def noise_in_the_manifest(place, chance):
-    for path in contents(place):
-        if path.name == "manifest":
-            scribble(path, chance)
+    for path in contents(place, "manifest"):
+        scribble(path, chance)
 
 
 def leave_dirty(place, chance):
     """As a worker leaves it that dies in the middle."""
-    for path in contents(place):
-        if path.name == "manifest":
-            path.unlink(missing_ok=True)
+    for path in contents(place, "manifest"):
+        path.unlink(missing_ok=True)
 
 
 def exchange(place, chance):
@@ -102,9 +90,16 @@ def exchange(place, chance):
     assert len(found) > 1
     aside = found[0].with_name("aside")
     os.rename(found[0], aside)
-    for path, other in zip(found, found[1:], strict=False):
+    for path, other in itertools.pairwise(found):
         os.rename(other, path)
     os.rename(aside, found[-1])
+
+
+def half(paths, chance):
+    """Some of them, but one at least of each arena."""
+    for _, group in itertools.groupby(paths, key=lambda path: path.parent):
+        mine = list(group)
+        yield from chance.sample(mine, (len(mine) + 1) // 2)
 
 
 def cut(path, size):
@@ -115,102 +110,227 @@ def cut(path, size):
 def scribble(path, chance):
     """Other bytes, in the same file."""
     with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.write(chance.randbytes(size))
+        file.write(chance.randbytes(os.fstat(file.fileno()).st_size))
 
 
-DAMAGE = [
-    delete_everything,
-    delete_some,
-    truncate_all,
-    truncate_some,
-    noise_everywhere,
-    noise_in_some,
-    noise_in_the_manifest,
-    leave_dirty,
-    exchange,
-]
+def by_name(damages):
+    return pytest.mark.parametrize("damage", damages, ids=lambda damage: damage.__name__)
+
+
+# -- between two runs --------------------------------------------------------------------------
 
 
 def run_damaged(spark, job, place, damage, chance):
-    job.offer(3)
+    job.offer(2)
     spark.run(job)
-    assert contents(place), "no arena was made"
+    assert data(place), "no arena was made"
     damage(place, chance)
     job.offer()
-    spark.run(job)
+    outcome = spark.run(job)
+    # Each bucket once, at its first micro-batch; then the arena is as good as new.
+    assert (outcome["hits"], outcome["rebuilds"]) == (4, 2)
     job.check(spark.result(job))
 
 
-def test_an_arena_damaged_between_two_runs(driver, arena_query, place, chance):
-    run_damaged(driver(), arena_query(files=6), place, noise_in_some, chance)
-
-
-#: Each task gets a new worker, so that nothing but the arena survives a micro-batch.
-NEW_WORKERS = {"spark.python.worker.reuse": "false"}
+def test_an_arena_damaged_between_two_runs(driver, query, place, chance):
+    run_damaged(driver(), query(files=4, arena=str(place)), place, noise_in_some, chance)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
-def test_new_workers_find_a_damaged_arena(driver, arena_query, place, chance, damage):
-    run_damaged(driver(**NEW_WORKERS), arena_query(files=6), place, damage, chance)
-
-
-@pytest.mark.faults
-def test_an_arena_of_an_earlier_time(driver, arena_query, place, chance, tmp_path):
-    """A copy from two micro-batches ago comes back, first whole, then all but its manifests."""
-    job = arena_query(files=8)
-    spark = driver(**NEW_WORKERS)
-    job.offer(2)
-    spark.run(job)
-    assert contents(place)
-    shutil.copytree(place / ROOT, tmp_path / "old")
-    job.offer(2)
-    spark.run(job)
-    shutil.rmtree(place / ROOT)
-    shutil.copytree(tmp_path / "old", place / ROOT)
-    job.offer(2)
-    spark.run(job)
-    for path in (tmp_path / "old").rglob("*"):
-        to = place / ROOT / path.relative_to(tmp_path / "old")
-        if path.is_file() and path.name not in ("lock", "manifest") and to.exists():
-            shutil.copyfile(path, to)
-    job.offer()
-    spark.run(job)
-    job.check(spark.result(job))
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize(
-    "damage",
-    [delete_everything, delete_some, truncate_all, noise_in_some, leave_dirty],
-    ids=lambda damage: damage.__name__,
+@by_name(
+    [
+        delete_everything,
+        delete_some,
+        truncate_all,
+        truncate_some,
+        noise_everywhere,
+        noise_in_the_manifest,
+        leave_dirty,
+        exchange,
+    ]
 )
-@pytest.mark.parametrize("reuse", ["true", "false"], ids=["kept workers", "new workers"])
-def test_damage_while_the_query_runs(new_driver, arena_query, place, chance, damage, reuse):
-    """Between micro-batches, again and again: only while no worker holds the bucket's lock."""
-    job = arena_query(files=10)
+def test_more_damage_between_two_runs(driver, query, place, chance, damage):
+    run_damaged(driver(), query(files=4, arena=str(place)), place, damage, chance)
+
+
+@pytest.mark.faults
+def test_an_arena_of_an_earlier_time(driver, query, place, chance, tmp_path):
+    """A copy from two micro-batches ago comes back, whole or all but its manifests."""
+    job = query(files=8, arena=str(place))
+    spark = driver()
+    job.offer(2)
+    spark.run(job)
+    old = tmp_path / "old"
+    shutil.copytree(place / ROOT, old)
+    job.offer(2)
+    assert spark.run(job)["hits"] == 4, "a sound arena was not used"
+    shutil.rmtree(place / ROOT)
+    shutil.copytree(old, place / ROOT)
+    job.offer(2)
+    assert spark.run(job)["rebuilds"] == 2
+    for path in data(place):
+        if (was := old / path.relative_to(place / ROOT)).exists():
+            shutil.copyfile(was, path)
     job.offer()
-    spark = new_driver(master="local[2,20]", **{"spark.python.worker.reuse": reuse})
+    spark.run(job)
+    job.check(spark.result(job))
+
+
+# -- while the query runs ----------------------------------------------------------------------
+
+
+@pytest.mark.faults
+@by_name([delete_everything, delete_some, truncate_all, leave_dirty])
+def test_damage_while_the_query_runs(driver, query, place, chance, damage):
+    """At any time, even while a worker is in the arena."""
+    job = query(files=7, arena=str(place))
+    job.offer()
+    spark = driver()
     spark.start(job)
-    done = []
+    rounds = 0
+    while spark.quiet(0.3):
+        if data(place):
+            damage(place, chance)
+            rounds += 1
+    outcome = spark.outcomes(1)[0]
+    assert rounds >= 3
+    assert outcome["rebuilds"] > 0
+    job.check(spark.result(job))
+
+
+@pytest.mark.faults
+def test_noise_while_the_query_runs(driver, query, place, chance):
+    """Only while no worker is inside: nothing can help who computes with other people's bytes."""
+    job = query(files=7, arena=str(place))
+    job.offer()
+    spark = driver()
+    spark.start(job)
+    rounds = 0
     while spark.quiet(0.3):
         with locked(buckets(place)):
-            if contents(place):
-                with contextlib.suppress(FileNotFoundError):
-                    damage(place, chance)
-                done.append(job.batches)
-    assert spark.answer(1) == [None], spark.tail()
-    assert len(done) >= 3, "no arena was damaged"
+            rounds += bool(data(place))
+            noise_in_some(place, chance)
+    outcome = spark.outcomes(1)[0]
+    assert rounds >= 3
+    assert outcome["rebuilds"] > 0
     job.check(spark.result(job))
 
 
 @contextlib.contextmanager
 def locked(folders):
-    """Holds the buckets' locks, so that no worker is in the middle of a micro-batch."""
+    """Keeps workers out of these arenas."""
     with contextlib.ExitStack() as stack:
         for folder in folders:
-            with contextlib.suppress(FileNotFoundError):
-                file = stack.enter_context(open(folder / "lock", "ab"))
-                fcntl.flock(file, fcntl.LOCK_EX)
+            file = stack.enter_context(open(folder / "lock", "ab"))
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@pytest.mark.faults
+def test_workers_killed_inside_the_arena(driver, query, place):
+    """One in each micro-batch, so that no task fails more often than Spark allows."""
+    job = query(files=7, arena=str(place))
+    job.offer()
+    spark = driver()
+    spark.start(job)
+    killed = {}
+    while spark.answers.empty():
+        batch = job.begun
+        inside = [pid for pid in spark.workers() if batch not in killed and holds(pid, place)]
+        if inside and job.batches > 0:
+            killed[batch] = inside[0]
+            kill(inside[:1])
+        time.sleep(0.001)
+    outcome = spark.outcomes(1)[0]
+    assert len(killed) >= 2
+    assert outcome["rebuilds"] > 0
+    job.check(spark.result(job))
+
+
+def holds(pid, place):
+    """Has the process a file below that folder open?"""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):
+                if os.readlink(f"/proc/{pid}/fd/{number}").startswith(f"{place}/"):
+                    return True
+    return False
+
+
+# -- no space ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_place(place):
+    """A file system of 2 MB in memory."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
+    if os.getuid() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("only root can mount a file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.faults
+def test_no_space_for_the_arena(driver, query, small_place):
+    """It goes without one, and takes it up again when there is space."""
+    job = query(files=8, arena=str(small_place))
+    spark = driver()
+    job.offer(3)
+    assert spark.run(job)["hits"] == 4
+    filler = small_place / "filler"
+    with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+    free = os.statvfs(small_place)
+    assert free.f_bavail == 0
+    job.offer(3)
+    assert spark.run(job)["rebuilds"] >= 4
+    filler.unlink()
+    job.offer()
+    assert spark.run(job)["hits"] == 4
+    job.check(spark.result(job))
+
+
+# -- whose arena -------------------------------------------------------------------------------
+
+
+def test_the_arena_is_private(driver, query, place):
+    job = query(files=1, arena=str(place))
+    job.offer()
+    spark = driver()
+    spark.run(job)
+    assert buckets(place)
+    for path in [place / ROOT, *buckets(place)]:
+        found = path.lstat()
+        assert found.st_uid == os.getuid()
+        assert stat.S_IMODE(found.st_mode) & 0o077 == 0, path
+
+
+def as_a_link(root, elsewhere):
+    elsewhere.mkdir(mode=0o700)
+    root.symlink_to(elsewhere)
+
+
+def open_to_all(root, elsewhere):
+    root.mkdir()
+    root.chmod(0o777)
+
+
+def of_somebody_else(root, elsewhere):
+    root.mkdir(mode=0o700)
+    os.chown(root, 65534, 65534)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("prepare", [as_a_link, open_to_all, of_somebody_else])
+def test_a_place_that_others_prepared_is_not_used(driver, query, place, tmp_path, prepare):
+    if prepare is of_somebody_else and os.getuid():
+        pytest.skip("only root can give a folder away")
+    root, elsewhere = place / ROOT, tmp_path / "elsewhere"
+    prepare(root, elsewhere)
+    job = query(files=3, arena=str(place))
+    job.offer()
+    spark = driver()
+    assert spark.run(job)["hits"] == 0
+    assert not list(root.iterdir())
+    job.check(spark.result(job))

@@ -1,130 +1,19 @@
 """A bucket's join and its log, without Spark: random batches, random loss of the cached state."""
 
-from dataclasses import replace
-from datetime import timedelta
-from tempfile import TemporaryDirectory
-
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.model import END
-from windrow.operators.pipeline import output_schema
 from windrow.spark.arena import Arena
-from windrow.spark.bucket import BucketJoin, Packed
-from windrow.spark.engine import bucket_count
+from windrow.spark.bucket import BucketJoin
 from windrow.spark.log import Directory
-from windrow.spark.pack import NOTHING, NOW, Pack
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches
+
+from .buckets import BUCKETS, Run, arenas, as_packed, plan_of, run_case, stream_table
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 KEYED = ("int64", "string", "composite", "double", "dotted")
-BUCKETS = 2
-#: A heartbeat that frees everything.
-FLUSH = [Packed(side, None, None, END // 4, 0, 1) for side in (0, 1)]
-
-
-class DictStore:
-    """A bucket's log in memory."""
-
-    def __init__(self):
-        self.blobs = {}
-        self.text = None
-
-    def read(self, number):
-        return self.blobs[number]
-
-    def write(self, number, blob):
-        assert number not in self.blobs, "a blob is written once"
-        self.blobs[number] = blob
-
-    def remove(self, number):
-        del self.blobs[number]
-
-    def directory(self):
-        return self.text
-
-    def set_directory(self, text):
-        self.text = text
-
-
-class Run:
-    """All buckets of one join, fed micro-batch by micro-batch, with arenas in a folder."""
-
-    def __init__(self, plan, folder=None):
-        self.plan = plan
-        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
-        self.buckets = bucket_count(plan, BUCKETS)
-        self.packs = [
-            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
-        ]
-        self.stores = [DictStore() for _ in range(self.buckets)]
-        self.folder = folder
-        self.hits = []
-        self.pieces = []
-
-    def ask(self, plan):
-        """Go on with another plan, as a restart would."""
-        self.plan = plan
-        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
-
-    def batch(self, tables, lose=False, now=None):
-        packed = [[] for _ in range(self.buckets)]
-        for pack, table in zip(self.packs, tables, strict=True):
-            if table.num_rows:
-                if now is not None:
-                    stamp = pa.array([now] * table.num_rows, pa.timestamp("us", "UTC"))
-                    table = table.append_column(NOW, stamp)
-                for row in pack.pack(table.to_batches()).to_pylist():
-                    packed[row.pop("bucket")].append(as_packed(row))
-        self.feed(packed, lose)
-
-    def feed(self, packed, lose=False):
-        for bucket in range(self.buckets):
-            if packed[bucket]:
-                self.one(bucket, packed[bucket], lose)
-
-    def one(self, bucket, packed, lose=False):
-        arena = Arena.enter(self.folder, str(bucket)) if self.folder and not lose else None
-        try:
-            join = BucketJoin.open(self.bare, self.buckets, self.stores[bucket], arena)
-            for piece in join.process(packed):
-                self.pieces.append(join.pipeline.record_batch(piece))
-            self.hits.append(join.hit)
-        finally:
-            if arena is not None:
-                arena.leave()
-
-    def results(self):
-        return pa.Table.from_batches(self.pieces, output_schema(self.plan))
-
-    def finish(self):
-        self.feed([FLUSH] * self.buckets)
-        return self.results()
-
-
-def as_packed(row):
-    numbers = ("newest", "newest_beat", "now")
-    return Packed(**{k: None if k in numbers and v == NOTHING else v for k, v in row.items()})
-
-
-def pieces(table, rows):
-    return [table.slice(at, rows) for at in range(0, max(table.num_rows, 1), rows)]
-
-
-def run_case(case, rows, losses, folder, **choices):
-    options = {**case.options, **choices}
-    if options["between"] is not None:
-        options["between"] = tuple(timedelta(microseconds=bound) for bound in options["between"])
-    plan = wr.plan(*case.streams, **options)
-    run = Run(plan, folder)
-    sides = [pieces(stream.data, rows) for stream in plan.streams]
-    for number in range(max(map(len, sides))):
-        tables = [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]
-        run.batch(tables, lose=number in losses)
-    return run
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -134,7 +23,7 @@ def test_any_batches_and_any_loss_give_the_oracles_rows(how, data):
     case = data.draw(cases(hows=[how], key_kinds=KEYED))
     rows = data.draw(st.sampled_from([1, 2, 3, 7, 100]))
     losses = data.draw(st.sets(st.integers(0, 9)))
-    with TemporaryDirectory() as folder:
+    with arenas() as folder:
         run = run_case(case, rows, losses, folder)
     assert_same_rows(run.finish(), duckdb_join(*case.streams, **case.options))
 
@@ -150,25 +39,19 @@ def test_late_rows_are_the_same_after_a_loss(how, data):
     assert_same_rows(run.finish(), expected)
 
 
-def stream_table(ts, key=1):
-    return pa.table(
-        {"k": pa.array([key] * len(ts), pa.int64()), "t": pa.array(ts, pa.timestamp("us"))}
-    )
-
-
-def plan_of(how="left", window="10 microseconds"):
-    empty = stream_table([])
-    a = wr.stream(empty, name="a", key="k", time="t", window=window)
-    b = wr.stream(empty, name="b", key="k", time="t", window=window)
-    return wr.plan(a, b, how=how)
-
-
 def test_the_log_shrinks_as_the_window_moves():
     run = Run(plan_of())
     for start in range(0, 1000, 10):
         run.batch([stream_table([start]), stream_table([start + 5])])
     sizes = [len(store.blobs) for store in run.stores]
     assert max(sizes) <= 8
+
+
+def test_the_arena_is_found_again(tmp_path):
+    run = Run(plan_of(), str(tmp_path))
+    for start in range(0, 1000, 10):
+        run.batch([stream_table([start]), stream_table([start + 5])])
+    assert run.hits == [None] * BUCKETS + [True] * (99 * BUCKETS)
 
 
 def test_a_matched_flag_survives_the_loss_of_the_state():

@@ -1,4 +1,4 @@
-"""The demo without Spark: the same join on Arrow tables, fed two minutes of event time at a time."""
+"""The demo without Spark: the same join on tables, fed two minutes of event time at a time."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ BATCHES = 10
 MOST_CORES = 4
 
 
-def run(count: int = job.AUCTIONS, spark: Any = None) -> bool:
+def run(count: int = job.AUCTIONS, spark: Any = None, batches: int = BATCHES) -> bool:
     """Show the demo, on a new Spark in local mode if none is given; False if it was wrong."""
     from windrow.spark import live, quiet
 
@@ -44,7 +44,7 @@ def run(count: int = job.AUCTIONS, spark: Any = None) -> bool:
                 f"{time.perf_counter() - began:.1f} s."
             )
         began = time.perf_counter()
-        live.watch(start(spark, count, folder), console)
+        live.watch(start(spark, count, folder, batches), console)
         took = time.perf_counter() - began
         result = spark.read.parquet(str(folder / "joined")).toArrow().sort_by("ts")
     console.print(job.first_rows(result))
@@ -56,7 +56,7 @@ def run(count: int = job.AUCTIONS, spark: Any = None) -> bool:
     return job.check(console, result, opened, bids)
 
 
-def start(spark: Any, count: int, folder: Path) -> Any:
+def start(spark: Any, count: int, folder: Path, batches: int) -> Any:
     """Begin the join of both streams into files; it ends when they do.
 
     The last bids come well over a window after the last auction, so every auction without a bid
@@ -68,7 +68,7 @@ def start(spark: Any, count: int, folder: Path) -> Any:
     common = {"auctions": count, "seed": job.SEED}
     frames = [
         spark.readStream.format(source.NAME)
-        .options(table=table, rows_per_batch=-(-rows // BATCHES), **common)
+        .options(table=table, rows_per_batch=-(-rows // batches), **common)
         .load()
         for table, rows in (("auctions", count), ("bids", count * BIDS_PER_AUCTION))
     ]

@@ -196,13 +196,13 @@ class Arena:
         self, token: str, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]
     ) -> None:
         kept = {}
+        # Two names can be views of one file.
+        sealed: dict[str, Kept] = {}
         for name, array in arrays.items():
-            owner = _owner(array)
-            file = self._files.get(owner) if isinstance(owner, mmap.mmap) else None
-            if file is None:
-                file = self._copy(array)
-            sealed = self._seal(file)
-            kept[name] = (_plain(sealed), array.dtype.str, array.shape)
+            file = self._file_of(array) or self._copy(array)
+            if file not in sealed:
+                sealed[file] = self._seal(file)
+            kept[name] = (_plain(sealed[file]), array.dtype.str, array.shape)
         chunks = {number: _plain(chunk) for number, chunk in self._chunks.items()}
         used = {entry[0][0] for entry in kept.values()} | {c.file for c in self._chunks.values()}
         for name in os.listdir(self.folder):
@@ -213,6 +213,14 @@ class Arena:
         with open(fresh, "w", encoding="utf-8") as out:
             json.dump(manifest, out)
         os.replace(fresh, self._path(MANIFEST))
+
+    def _file_of(self, array: NDArray[Any]) -> str | None:
+        """The file that an array is the beginning of; None if it was made elsewhere."""
+        owner = _owner(array)
+        if not isinstance(owner, mmap.mmap) or not array.flags.c_contiguous:
+            return None
+        start = np.frombuffer(owner, np.uint8, 1)
+        return self._files.get(owner) if _address(start) == _address(array) else None
 
     def _copy(self, array: NDArray[Any]) -> str:
         """A file for an array that was made elsewhere: small ones, and empty ones."""
@@ -312,6 +320,10 @@ def _owner(array: Any) -> Any:
     while isinstance(array, np.ndarray):
         array = array.base
     return array.obj if isinstance(array, memoryview) else array
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _plain(kept: Kept) -> tuple[str, int, int]:

@@ -27,7 +27,7 @@ from windrow.spark import blobs, durable, rebuild
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store, check_question
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.join_state import STREAMS, JoinState, Structure
 from windrow.state.room import HEAP
 
 
@@ -79,7 +79,8 @@ class BucketJoin:
         self.streams = [replace(stream, beats=None) for stream in plan.streams]
         self.payloads = [ChunkPayload(stream, self._open_chunk) for stream in plan.streams]
         self.directory = Directory(buckets, question(plan), list(plan.reaches))
-        self.pipeline = Pipeline(plan, self.payloads, self.empty_state())
+        # On the heap: small, and replaced by what the arena has or by `restart`.
+        self.pipeline = Pipeline(plan, self.payloads, JoinState(*self._structure()))
 
     @property
     def counted(self) -> bool:
@@ -88,8 +89,10 @@ class BucketJoin:
 
     def empty_state(self) -> JoinState:
         """A state with nothing in it, made in the arena."""
-        structure, parts = rebuild.structure(self.plan, self.counted)
-        return JoinState(structure, parts, room=self.arena or HEAP)
+        return JoinState(*self._structure(), room=self.arena or HEAP)
+
+    def _structure(self) -> tuple[Structure, int]:
+        return rebuild.structure(self.plan, self.counted)
 
     @classmethod
     def open(
@@ -105,7 +108,9 @@ class BucketJoin:
         if text is None:
             if arena is not None:
                 arena.clear()
-            return cls(plan, buckets, store, arena, built=built)
+            fresh = cls(plan, buckets, store, arena, built=built)
+            fresh.pipeline.restart(fresh.empty_state())
+            return fresh
         kept = Directory.from_text(text)
         check_question(kept, buckets, question(plan))
         found = None if arena is None else arena.open(kept.token)
@@ -119,6 +124,7 @@ class BucketJoin:
         if found is not None and arena is not None:
             join.pipeline.join.attach(*found, arena)
         else:
+            join.pipeline.restart(join.empty_state())
             rebuild.from_log(join)
         if kept.reaches != list(plan.reaches):
             # What was dropped stays dropped, whatever the windows are from now on.

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from windrow.model import BatchMetrics
 from windrow.spark.figures import BOOK
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 #: Seconds between two looks.
 PAUSE = 0.25
@@ -38,11 +39,18 @@ def watch(query: StreamingQuery, console: Console | None = None) -> None:
     if console.is_terminal:
         with Live(console=console, auto_refresh=False) as live:
             while query.isActive:
-                live.update(view(BOOK.of(query.id), seconds(query), query.name), refresh=True)
+                live.update(look(query, str(query.status["message"])), refresh=True)
                 time.sleep(PAUSE)
-            live.update(view(BOOK.of(query.id), seconds(query), query.name), refresh=True)
+            live.update(look(query, ""), refresh=True)
     query.awaitTermination()
     console.print(summary(BOOK.of(query.id)), highlight=False)
+
+
+def look(query: StreamingQuery, status: str) -> Table:
+    """The query as it stands; below the table, what Spark says that it is doing."""
+    table = view(BOOK.of(query.id), seconds(query))
+    table.title, table.caption = Text(query.name or ""), Text(status)
+    return table
 
 
 def seconds(query: StreamingQuery) -> dict[int, float]:
@@ -51,12 +59,15 @@ def seconds(query: StreamingQuery) -> dict[int, float]:
     return {each.batchId: each.batchDuration / 1000 for each in done if each.numInputRows}
 
 
-def view(found: Sequence[BatchMetrics], took: Mapping[int, float], title: str | None) -> Table:
+def view(found: Sequence[BatchMetrics], took: Mapping[int, float]) -> Table:
     """The last micro-batches as a table; figures of several streams stand side by side."""
     shown = found[-SHOWN:]
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    # One space between columns: two streams fit into 80 characters.
+    table = Table(box=None, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
     several = len({metrics.streams for metrics in shown}) > 1
-    names = " / ".join(shown[-1].streams) if shown and not several else ""
+    names = "/".join(shown[-1].streams) if shown and not several else ""
+    days = {now.date() for metrics in shown for now in metrics.progress.values() if now}
+    clock = "%H:%M:%S" if len(days) < 2 else "%m-%d %H:%M:%S"
     table.add_column("batch", justify="right")
     if several:
         table.add_column("join")
@@ -70,37 +81,37 @@ def view(found: Sequence[BatchMetrics], took: Mapping[int, float], title: str | 
         ("arena", "hits"),
         ("time", ""),
     ):
-        table.add_column(f"{heading}\n[dim]{note}[/dim]", justify="right", no_wrap=True)
+        table.add_column(Text(f"{heading}\n{note}"), justify="right", no_wrap=True)
     for metrics in shown:
-        join = [" / ".join(metrics.streams)] if several else []
-        table.add_row(str(metrics.batch), *join, *_cells(metrics, took.get(metrics.batch)))
+        join = [Text("/".join(metrics.streams))] if several else []
+        table.add_row(str(metrics.batch), *join, *_cells(metrics, took.get(metrics.batch), clock))
     return table
 
 
-def _cells(metrics: BatchMetrics, took: float | None) -> list[str]:
+def _cells(metrics: BatchMetrics, took: float | None, clock: str) -> list[str]:
     buckets = metrics.arena_hits + metrics.arena_rebuilds
     return [
         _beside(metrics.rows),
         f"{metrics.matches:,}",
         f"{metrics.unmatched:,}",
         _beside(metrics.live_rows),
-        _slowest(metrics),
+        _slowest(metrics, clock),
         _furthest_behind(metrics),
         f"{metrics.arena_hits} of {buckets}" if buckets else "new",
-        "..." if took is None else f"{took:.2f} s",
+        "..." if took is None else f"{took:.1f} s",
     ]
 
 
 def _beside(per_stream: Mapping[str, int]) -> str:
-    return " / ".join(f"{number:,}" for number in per_stream.values())
+    return "/".join(f"{number:,}" for number in per_stream.values())
 
 
-def _slowest(metrics: BatchMetrics) -> str:
+def _slowest(metrics: BatchMetrics, clock: str) -> str:
     times = [moment for moment in metrics.progress.values() if moment is not None]
     # A stream that has not begun is behind all others.
     if len(times) < len(metrics.progress):
         return "-"
-    return f"{min(times):%m-%d %H:%M:%S}"
+    return min(times).strftime(clock)
 
 
 def _furthest_behind(metrics: BatchMetrics) -> str:
@@ -121,5 +132,5 @@ def summary(found: Sequence[BatchMetrics]) -> str:
     stored = max(sum(metrics.live_rows.values()) for metrics in found)
     return (
         f"{batches:,} micro-batches: {rows:,} rows in, {matches:,} matches, {unmatched:,} "
-        f"unmatched; at most {stored:,} rows stored between two."
+        f"unmatched; at most {stored:,} rows kept from one to the next."
     )

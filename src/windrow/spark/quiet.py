@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -16,9 +16,6 @@ from pyspark.sql import SparkSession
 
 from windrow.model import WindrowError
 from windrow.spark import session
-
-if TYPE_CHECKING:
-    from py4j.java_gateway import JavaGateway
 
 #: Lines of the log that go into a message.
 SHOWN = 5
@@ -50,11 +47,11 @@ def local_session(folder: Path, cores: int) -> Iterator[SparkSession]:
         context.stop()
 
 
-def launch(conf: SparkConf, log: Path) -> JavaGateway:
+def launch(conf: SparkConf, log: Path) -> Any:
     """Start the JVM. Its warnings come before any log level could be set, so they go to a file."""
     with log.open("wb") as file:
         try:
-            return launch_gateway(conf, {"stderr": file})
+            return launch_gateway(conf, {"stderr": file})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             said = log.read_text(errors="replace").strip().splitlines()[:SHOWN]
             raise WindrowError(

@@ -1,0 +1,277 @@
+"""The join state in a checkpoint: what each bucket keeps of each stream, from its directory.
+
+Only directories are decoded; the blobs, which may be large, are not. Reading takes no lock and
+writes nothing, so the query may be running: what is shown is its last committed batch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from windrow.model import BEGINNING, END, WindrowError
+from windrow.spark import quiet
+from windrow.spark.log import Directory, Entry
+
+#: Bytes of a row id in a delta.
+ROW_ID = 8
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A stream's rows in one bucket, or in all.
+
+    `live` rows can still be joined; `rows` counts them and the expired ones that share a chunk with
+    them. `oldest` and `newest` are the times in the chunks (µs since 1970), None without chunks.
+    `bytes` are those of the log: chunks, and the ids of matched rows. `progress` is None before the
+    stream's first row.
+    """
+
+    live: int
+    rows: int
+    chunks: int
+    bytes: int
+    oldest: int | None
+    newest: int | None
+    progress: int | None
+
+    @classmethod
+    def of(cls, directory: Directory, stream: int) -> Stored:
+        """What a directory says of a stream."""
+        chunks: list[Entry] = directory.of(stream)
+        flags = sum(delta.rows for delta in directory.deltas if delta.stream == stream)
+        progress = directory.progress[stream]
+        return cls(
+            live=directory.live[stream],
+            rows=sum(chunk.rows for chunk in chunks),
+            chunks=len(chunks),
+            bytes=sum(chunk.bytes for chunk in chunks) + ROW_ID * flags,
+            oldest=min((chunk.oldest for chunk in chunks), default=None),
+            newest=max((chunk.newest for chunk in chunks), default=None),
+            progress=None if progress in (BEGINNING, END) else progress,
+        )
+
+    @classmethod
+    def total(cls, parts: Sequence[Stored]) -> Stored:
+        """Several together; the progress is that of the bucket furthest behind."""
+        return cls(
+            live=sum(part.live for part in parts),
+            rows=sum(part.rows for part in parts),
+            chunks=sum(part.chunks for part in parts),
+            bytes=sum(part.bytes for part in parts),
+            oldest=min(_known(part.oldest for part in parts), default=None),
+            newest=max(_known(part.newest for part in parts), default=None),
+            progress=min(_known(part.progress for part in parts), default=None),
+        )
+
+
+@dataclass(frozen=True)
+class KeptBucket:
+    """One bucket, by the id that Spark groups by; what is stored of each stream, by its name."""
+
+    bucket: int
+    batches: int
+    stored: dict[str, Stored]
+
+
+@dataclass(frozen=True)
+class KeptStream:
+    """A stream as the checkpoint knows it.
+
+    `reach` is how far (µs) its tuples reach to later ones of the other stream: its window, or a
+    bound of `between`. A count window has `count` and `per` in its place.
+    """
+
+    name: str
+    key: tuple[str, ...] | None
+    time: str
+    reach: int | None
+    count: int | None
+    per: str | None
+    total: Stored
+
+
+@dataclass(frozen=True)
+class KeptJoin:
+    """One join of the query, by Spark's number of its operator. `all_buckets` is their number."""
+
+    operator: int
+    format: int
+    kind: str
+    all_buckets: int
+    streams: tuple[KeptStream, ...]
+    buckets: tuple[KeptBucket, ...]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A checkpoint after its last committed batch. `waiting` are joins that no row has reached."""
+
+    checkpoint: str
+    batch: int
+    joins: tuple[KeptJoin, ...]
+    waiting: tuple[int, ...]
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def inspect(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Inspection:
+    """Look into a checkpoint; `checkpoint` is what the query has as its checkpointLocation."""
+    name = os.fspath(checkpoint)
+    try:
+        with _plain(name) as path:
+            return _Reader(spark, name, path).inspect()
+    except PySparkException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise WindrowError(f"Spark cannot read the state in {name!r}: {reason}") from error
+
+
+@contextmanager
+def _plain(path: str) -> Iterator[str]:
+    """Spark's reader of state escapes a path twice; a link stands in for one with a space."""
+    if quote(path) == path or not os.path.isdir(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder) / "checkpoint"
+        link.symlink_to(os.path.abspath(path))
+        yield str(link)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads a checkpoint at a path, under the name that it was given."""
+
+    spark: SparkSession
+    name: str
+    path: str
+
+    def inspect(self) -> Inspection:
+        """All of its joins."""
+        self.check()
+        operators, batch = self.operators()
+        joins, waiting = [], []
+        for operator in operators:
+            directories = self.directories(operator, batch)
+            if directories:
+                joins.append(_join(operator, directories))
+            else:
+                waiting.append(operator)
+        return Inspection(self.name, batch, tuple(joins), tuple(waiting))
+
+    def check(self) -> None:
+        """Has it the file with the query's id? Asked of Spark, so that any file system does."""
+        # A path to read may be a pattern, and a name such as "run[1]" is none.
+        exact = re.sub(r"([\\*?\[\]{}])", r"\\\1", self.path)
+        try:
+            self.spark.read.text(f"{exact}/metadata")
+        except PySparkException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            raise WindrowError(
+                f"{self.name!r} is not the checkpoint of a streaming query: it has no file "
+                "'metadata'; give the directory that the query has as its checkpointLocation"
+            ) from error
+
+    def operators(self) -> tuple[list[int], int]:
+        """The numbers of windrow's joins in the query, and the last committed batch."""
+        rows = self.spark.read.format("state-metadata").load(self.path).collect()
+        found = {row["operatorId"] for row in rows if _is_join(row["operatorProperties"])}
+        if not found:
+            others = ", ".join(sorted({row["operatorName"] for row in rows}))
+            holds = f"its state is of {others}" if others else "it has no state"
+            raise WindrowError(
+                f"the checkpoint {self.name!r} has no join of windrow's: {holds}; give the "
+                "checkpoint of a query that runs windrow.join"
+            )
+        batch = max(row["maxBatchId"] for row in rows)
+        if batch < 0:
+            raise WindrowError(
+                f"the query of {self.name!r} has not committed a batch yet, so there is no state "
+                "to show; try again when its first batch is done"
+            )
+        return sorted(found), batch
+
+    def directories(self, operator: int, batch: int) -> list[tuple[int, Directory]]:
+        """The directory of each bucket, by bucket."""
+        rows = (
+            self.spark.read.format("statestore")
+            .options(operatorId=operator, batchId=batch, stateVarName="directory")
+            .load(self.path)
+            .select("key.bucket", "value.text")
+            .collect()
+        )
+        return [(row["bucket"], Directory.from_text(row["text"])) for row in sorted(rows)]
+
+
+def _is_join(properties: str | None) -> bool:
+    """Are these the state variables of a join? See `SparkStore`."""
+    variables = json.loads(properties or "{}").get("stateVariables", [])
+    kinds = {variable["stateName"]: variable["stateVariableType"] for variable in variables}
+    return kinds == {"blobs": "MapState", "directory": "ValueState"}
+
+
+def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJoin:
+    first = directories[0][1]
+    names = first.question["streams"]
+    buckets = tuple(
+        KeptBucket(
+            bucket,
+            directory.batch,
+            {name: Stored.of(directory, stream) for stream, name in enumerate(names)},
+        )
+        for bucket, directory in directories
+    )
+    streams = tuple(
+        _stream(first, stream, Stored.total([bucket.stored[name] for bucket in buckets]))
+        for stream, name in enumerate(names)
+    )
+    return KeptJoin(operator, first.format, first.question["kind"], first.buckets, streams, buckets)
+
+
+def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
+    asked = directory.question
+    key, time, window = (asked[name][stream] for name in ("keys", "times", "count windows"))
+    return KeptStream(
+        name=asked["streams"][stream],
+        key=None if key is None else tuple(key),
+        time=time,
+        reach=None if window else directory.reaches[stream],
+        count=window[0] if window else None,
+        per=window[1] if window else None,
+        total=total,
+    )
+
+
+def _known(times: Iterable[int | None]) -> list[int]:
+    return [time for time in times if time is not None]
+
+
+# -- a session of its own ----------------------------------------------------------------------
+
+
+def look(checkpoint: str) -> Inspection:
+    """`inspect` for the command line: in the session there is, else in a small one of its own."""
+    with _session() as spark:
+        return inspect(spark, checkpoint)
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with tempfile.TemporaryDirectory() as folder, quiet.local_session(Path(folder), 1) as spark:
+        yield spark

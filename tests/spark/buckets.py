@@ -1,0 +1,148 @@
+"""Buckets of a join without Spark: packed by hand, fed one after the other, logs in dicts."""
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+import windrow as wr
+from windrow.model import END
+from windrow.operators.pipeline import output_schema
+from windrow.spark.arena import Arena
+from windrow.spark.bucket import BucketJoin, Packed
+from windrow.spark.engine import bucket_count
+from windrow.spark.pack import NOTHING, NOW, Pack
+
+BUCKETS = 2
+#: A heartbeat that frees everything.
+FLUSH = [Packed(side, None, None, END // 4, 0, 1) for side in (0, 1)]
+
+
+def arenas():
+    """A folder for arenas, in memory where that can be had: files come and go by the hundred."""
+    return TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+
+
+class DictStore:
+    """A bucket's log in memory."""
+
+    def __init__(self):
+        self.blobs = {}
+        self.text = None
+
+    def read(self, number):
+        return self.blobs[number]
+
+    def write(self, number, blob):
+        assert number not in self.blobs, "a blob is written once"
+        self.blobs[number] = blob
+
+    def remove(self, number):
+        del self.blobs[number]
+
+    def directory(self):
+        return self.text
+
+    def set_directory(self, text):
+        self.text = text
+
+
+class Run:
+    """All buckets of one join, fed micro-batch by micro-batch, with arenas in a folder."""
+
+    def __init__(self, plan, folder=None):
+        self.plan = plan
+        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
+        self.buckets = bucket_count(plan, BUCKETS)
+        self.packs = [
+            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
+        ]
+        self.stores = [DictStore() for _ in range(self.buckets)]
+        self.folder = folder
+        self.built = 0
+        self.hits = []
+        self.pieces = []
+
+    def ask(self, plan):
+        """Go on with another plan, as a restart would."""
+        self.plan = plan
+        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
+
+    def batch(self, tables, lose=False, now=None):
+        packed = [[] for _ in range(self.buckets)]
+        for pack, table in zip(self.packs, tables, strict=True):
+            if table.num_rows:
+                if now is not None:
+                    stamp = pa.array([now] * table.num_rows, pa.timestamp("us", "UTC"))
+                    table = table.append_column(NOW, stamp)
+                for row in pack.pack(table.to_batches()).to_pylist():
+                    packed[row.pop("bucket")].append(as_packed(row))
+        self.feed(packed, lose)
+
+    def feed(self, packed, lose=False):
+        for bucket in range(self.buckets):
+            if packed[bucket]:
+                self.one(bucket, packed[bucket], lose)
+
+    def one(self, bucket, packed, lose=False, ended=False):
+        arena = Arena.enter(self.folder, str(bucket)) if self.folder and not lose else None
+        try:
+            store = self.stores[bucket]
+            join = BucketJoin.open(self.bare, self.buckets, store, arena, self.built)
+            join.finite = ended
+            for piece in join.process(packed):
+                self.pieces.append(join.pipeline.record_batch(piece))
+            self.hits.append(join.hit)
+        finally:
+            if arena is not None:
+                arena.leave()
+
+    def results(self):
+        return pa.Table.from_batches(self.pieces, output_schema(self.plan))
+
+    def end(self):
+        """As if the streams had ended: only that frees the tuples of a count window."""
+        for bucket in range(self.buckets):
+            self.one(bucket, FLUSH, ended=True)
+        return self.results()
+
+    def finish(self):
+        self.feed([FLUSH] * self.buckets)
+        return self.results()
+
+
+def as_packed(row):
+    numbers = ("newest", "newest_beat", "now")
+    return Packed(**{k: None if k in numbers and v == NOTHING else v for k, v in row.items()})
+
+
+def pieces(table, rows):
+    return [table.slice(at, rows) for at in range(0, max(table.num_rows, 1), rows)]
+
+
+def run_case(case, rows, losses, folder, **choices):
+    options = {**case.options, **choices}
+    if options["between"] is not None:
+        options["between"] = tuple(timedelta(microseconds=bound) for bound in options["between"])
+    plan = wr.plan(*case.streams, **options)
+    run = Run(plan, folder)
+    sides = [pieces(stream.data, rows) for stream in plan.streams]
+    for number in range(max(map(len, sides))):
+        tables = [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]
+        run.batch(tables, lose=number in losses)
+    return run
+
+
+def stream_table(ts, key=1):
+    return pa.table(
+        {"k": pa.array([key] * len(ts), pa.int64()), "t": pa.array(ts, pa.timestamp("us"))}
+    )
+
+
+def plan_of(how="left", window="10 microseconds"):
+    empty = stream_table([])
+    a = wr.stream(empty, name="a", key="k", time="t", window=window)
+    b = wr.stream(empty, name="b", key="k", time="t", window=window)
+    return wr.plan(a, b, how=how)
