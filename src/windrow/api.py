@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from inspect import signature
@@ -78,6 +79,9 @@ def stream(
     name = checks.stream_name(name)
     checks.not_yet({"ends": (ends, None), "ends_to": (ends_to, None), "unique": (unique, False)})
     schema = _schema(data, name)
+    behind = duration.parse(lateness, f"stream {name!r}: lateness")
+    if behind == 0 and checks.is_spark(data) and data.isStreaming:
+        _warn_if_unordered(data, name)
     if checks.sql(beats, f"stream {name!r}: beats") is not None:
         expressions.predicate(beats or "", name, schema)
     return Stream(
@@ -87,7 +91,7 @@ def stream(
         key=checks.key_columns(schema, key, name),
         time=checks.time_column(schema, time, name),
         window=_window(window, name),
-        lateness=duration.parse(lateness, f"stream {name!r}: lateness"),
+        lateness=behind,
         idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
         beats=beats,
     )
@@ -99,6 +103,19 @@ def _schema(data: Any, name: str) -> pa.Schema:
     from windrow.spark import engine
 
     return engine.arrow_schema(data)
+
+
+def _warn_if_unordered(data: Any, name: str) -> None:
+    from windrow.spark import output
+
+    if output.is_unordered(data):
+        warnings.warn(
+            f"stream {name!r} comes from a join with order='none', whose rows are out of order by "
+            "up to a window and the lag of its inputs; without lateness the late ones are "
+            "dropped: pass lateness= of at least the larger window",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _window(window: Duration | Window | None, name: str) -> Window | None:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from .cluster import Cluster
 from .harness import Driver, Query
 
 
@@ -32,6 +33,20 @@ def driver(_kept, tmp_path_factory):
         return found
 
     return get
+
+
+@pytest.fixture(scope="package")
+def _cluster(tmp_path_factory):
+    kept = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield kept
+    kept.kill()
+
+
+@pytest.fixture
+def cluster(_cluster):
+    """A cluster with all its workers."""
+    _cluster.heal()
+    return _cluster
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.testing import assert_same_rows, duckdb_join
+from windrow.testing import assert_same_rows, duckdb_join, rows
 
 from . import job
 
@@ -267,9 +267,16 @@ class Query:
         found = (self.folder / "notes").glob(f"{kind}-*")
         return sorted(tuple(map(int, path.name.split("-")[1:])) for path in found)
 
+    def expected(self):
+        return duckdb_join(*job.streams(*self.tables), how=self.how)
+
     def check(self, got):
         """Every row of the oracle's, once."""
-        assert_same_rows(got, duckdb_join(*job.streams(*self.tables), how=self.how))
+        assert_same_rows(got, self.expected())
+
+    def check_no_other_rows(self, got):
+        """Before the end: not yet every row, but none that is not the oracle's, and none twice."""
+        assert not rows(got) - rows(self.expected())
 
 
 def until(true, seconds, what):

@@ -24,7 +24,7 @@ from .conftest import Files
 
 SECOND = 1_000_000
 #: Files of 100 rows cover 20 seconds each, so with these windows only the last file is kept.
-REACHES = {"a": 2 * SECOND, "b": SECOND}
+REACHES = {"a": 6 * SECOND, "b": 5 * SECOND}
 ROWS, FILE = 300, 100
 
 
@@ -46,8 +46,8 @@ TIMES = {name: t["t"].cast(pa.int64()).to_numpy() for name, t in TABLES.items()}
 
 def streams(files):
     return [
-        wr.stream(files.stream("a"), name="a", key="k", time="t", window="2 seconds"),
-        wr.stream(files.stream("b"), name="b", key="k", time="t", window="1 second"),
+        wr.stream(files.stream("a"), name="a", key="k", time="t", window="6 seconds"),
+        wr.stream(files.stream("b"), name="b", key="k", time="t", window="5 seconds"),
     ]
 
 
@@ -64,8 +64,7 @@ def kept(spark, tmp_path_factory):
     files = Files(spark, tmp_path_factory.mktemp("kept"))
     for name, t in TABLES.items():
         files.write(name, t, FILE)
-    # Brackets are a pattern to Spark's readers, and a plain name here.
-    checkpoint = files.folder / "run [1] {x}"
+    checkpoint = files.folder / "checkpoint"
     query = (
         wr.join(*streams(files), how="left")
         .writeStream.format("noop")
@@ -160,7 +159,7 @@ def test_every_join_of_a_query_is_shown(fed):
     assert (inner["kind"], outer["kind"]) == ("inner", "semi")
     windows = [[(s["reach"], s["count"], s["per"]) for s in j["streams"]] for j in (inner, outer)]
     assert windows == [
-        [(None, 3, "key"), (SECOND, None, None)],
+        [(None, 3, "key"), (5 * SECOND, None, None)],
         [(5 * SECOND, None, None), (SECOND, None, None)],
     ]
     newest = outer["streams"][1]["total"]["newest"]
@@ -181,6 +180,12 @@ def test_a_join_that_no_row_has_reached(spark, fed):
     found = inspect(spark, fed.folder / "checkpoint")
     assert (found.joins, found.waiting) == ((), (0,))
     assert "has not had a row yet" in call(fed.folder / "checkpoint")[1]
+
+
+def test_a_path_that_spark_would_escape_or_take_for_a_pattern(spark, kept, tmp_path):
+    odd = tmp_path / "run [1] {ä} *"
+    odd.symlink_to(kept)
+    assert inspect(spark, odd) == dataclasses.replace(inspect(spark, kept), checkpoint=str(odd))
 
 
 def test_the_sum_of_nothing():

@@ -83,28 +83,30 @@ def test_the_summary_adds_up():
     assert live.summary([]) == "No figures of a join."
 
 
-def test_the_demo_on_spark_without_a_terminal(spark, capsys):
-    assert on_spark.run(400, spark, batches=2)
-    out = capsys.readouterr().out
-    assert "2 micro-batches: 2,400 rows in" in out
-    assert "auctions without a bid" in out
-    assert "The same rows as DuckDB's range join." in out
-
-
-def test_watching_in_a_terminal(spark, tmp_path):
+def test_the_demo_in_a_terminal(spark):
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    query = on_spark.start(spark, 400, tmp_path, batches=2)
+    assert on_spark.run(400, batches=2, spark=spark, console=console)
+    seen = console.file.getvalue()
+    assert "auctions and their bids" in seen, "the query's name"
+    assert seen.count("progress") > 2, "one frame after the other"
+    last = seen[seen.rindex("progress") :]
+    assert last.count("200/1,000") == 2
+    assert "..." not in last, "every micro-batch has its time in the end"
+    assert "2 micro-batches: " in last
+    assert "auctions without a bid" in last
+    assert "The same rows as DuckDB's range join." in last
+
+
+def test_no_terminal_no_view(spark):
+    frame = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
+    query = frame.writeStream.format("noop").trigger(availableNow=True).start()
+    console = Console(file=io.StringIO())
     live.watch(query, console)
     assert not query.isActive
-    seen = console.file.getvalue()
-    assert "auctions and their bids" in seen
-    assert "200/1,000" in seen
-    assert "2 micro-batches: 2,400 rows in" in seen
-    last = seen.rindex("progress")
-    assert "..." not in seen[last:], "the last frame has the time of every micro-batch"
+    assert console.file.getvalue() == "No figures of a join.\n"
 
 
-def test_a_query_that_fails_raises(spark, tmp_path):
+def test_a_query_that_fails_raises(spark):
     failing = (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", 5)

@@ -5,10 +5,12 @@ import decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyspark.sql import functions
 
 import windrow as wr
-from windrow.testing import assert_same_rows, duckdb_join
+from windrow.testing import assert_same_rows, duckdb_join, naive_join
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 SPAN = 60_000_000
@@ -140,9 +142,11 @@ def test_what_cannot_run_on_spark_is_refused(spark, files, tables):
         wr.join(a, streams(files.stream("b"), files.stream("b"))[1])
     with pytest.raises(wr.WindrowError, match="must be of one kind"):
         wr.join(a, streams(tables[0], tables[1])[1])
-    counted = wr.stream(files.batch("a"), name="a", key="k", time="t", window=wr.rows(3))
-    with pytest.raises(wr.WindrowError, match="count windows"):
-        wr.join(counted, b)
+    counted = wr.stream(
+        files.batch("a"), name="a", key="k", time="t", window=wr.rows(3, per="stream")
+    )
+    with pytest.raises(wr.WindrowError, match="must meet in one bucket"):
+        wr.join(counted, b, buckets=2)
     with pytest.raises(wr.WindrowError, match="batch_rows"):
         wr.join(a, b, batch_rows=10)
     with pytest.raises(wr.WindrowError, match="time column 'k' is"):
@@ -180,3 +184,89 @@ def test_results_chain_into_another_join(files, tables):
     local = wr.stream(inner, name="ab", key="a.k", time="ts", window="1 second")
     other = wr.stream(tables[1], name="c", key="k", time="t", window="1 second")
     assert_same_rows(got, duckdb_join(local, other))
+
+
+def test_streams_that_flow_through_two_joins_and_an_aggregation(files, tables):
+    for name in "ab":
+        files.write(name, flush(None), 1)
+    a, b = streams(files.stream("a"), files.stream("b"))
+    joined = wr.join(a, b, buckets=5)
+    with pytest.warns(UserWarning, match="order='none'"):
+        wr.stream(joined, name="ab", key="a.k", time="ts", window="1 second")
+    ab = wr.stream(joined, name="ab", key="a.k", time="ts", window="1 second", lateness="1 minute")
+    c = wr.stream(files.stream("b"), name="c", key="k", time="t", window="1 second", beats="beat")
+    twice = wr.join(ab, c)
+    got = files.run(twice.select("ab", "c", "ts"))
+    inner = duckdb_join(*streams(*tables))
+    local = wr.stream(inner, name="ab", key="a.k", time="ts", window="1 second")
+    other = wr.stream(tables[1], name="c", key="k", time="t", window="1 second")
+    assert_same_rows(got, duckdb_join(local, other))
+
+
+def test_results_flow_into_sparks_own_windows(spark, files, tables):
+    late = pa.table({name: column.slice(0, 1) for name, column in zip(
+        tables[0].column_names, flush(None).columns, strict=True)})  # fmt: skip
+    late = late.set_column(0, "k", pa.array(["key 1"])).set_column(3, "beat", pa.array([False]))
+    for name in "ab":
+        files.write(name, late, 1)
+    joined = wr.join(*streams(files.stream("a"), files.stream("b")))
+    counts = (
+        joined.withWatermark("ts", "2 seconds")
+        .groupBy(functions.window("ts", "10 seconds"))
+        .count()
+        .select("window.start", "count")
+    )
+    got = {row["start"]: row["count"] for row in files.run(counts).to_pylist()}
+    times = duckdb_join(*streams(*tables))["ts"].cast(pa.int64()).to_numpy()
+    starts, expected = np.unique(times // 10_000_000, return_counts=True)
+    found = {int(start.timestamp()) // 10: count for start, count in got.items()}
+    # The last window is still open: nothing has passed its end and the delay.
+    assert {k: v for k, v in found.items() if k in starts} == dict(
+        zip(starts.tolist(), expected.tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("per", ["key", "stream"])
+def test_count_windows_on_spark(files, tables, per):
+    def counted(one, two):
+        return [
+            wr.stream(data, name=name, key="k", time="t", window=wr.rows(2, per=per))
+            for name, data in (("a", one), ("b", two))
+        ]
+
+    joined = wr.join(*counted(files.batch("a"), files.batch("b")), how="full")
+    streamed = files.run(wr.join(*counted(files.stream("a"), files.stream("b"))))
+    expected = naive_join(*counted(*tables), how="full")
+    assert_same_rows(joined.toArrow(), expected)
+    # Tuples wait for the slower stream to pass them, so the stream's very end is still out.
+    matches = naive_join(*counted(*tables))
+    end = pc.min([pc.max(t["t"]) for t in tables])
+    assert_same_rows(streamed, matches.filter(pc.less(matches["ts"], end)))
+
+
+def test_a_join_without_a_key_on_spark(files, tables):
+    def keyless(one, two):
+        return [
+            wr.stream(data, name=name, key=None, time="t", window="100 milliseconds")
+            for name, data in (("a", one), ("b", two))
+        ]
+
+    condition = "a.v < b.v"
+    expected = duckdb_join(*keyless(*tables), condition=condition)
+    joined = wr.join(*keyless(files.stream("a"), files.stream("b")), condition=condition)
+    assert_same_rows(files.run(joined), expected)
+
+
+def test_a_silent_stream_does_not_hold_the_other_back(files):
+    at = pa.timestamp("us", "UTC")
+    files.write("a", pa.table({"k": [1, 1], "t": pa.array([0, 10_000_000], at)}), 1)
+    files.write("b", pa.table({"k": [2], "t": pa.array([0], at)}), 1)
+    a = wr.stream(files.stream("a"), name="a", key="k", time="t", window="1 second")
+
+    def left(idle):
+        b = wr.stream(files.stream("b"), name="b", key="k", time="t", window="1 second", idle=idle)
+        return wr.join(a, b, how="left")
+
+    # The second micro-batch has rows of `a` only; any time at all passes between the two.
+    assert files.run(left("0 seconds"), "out", "checkpoint").num_rows == 1
+    assert files.run(left("1 hour"), "out2", "checkpoint2").num_rows == 0

@@ -182,8 +182,9 @@ def test_streams(files, zone, group, time):
     # What meets comes in two batches, so one side of it is read from the state.
     order = {"a": [MET, ALONE["a"]], "b": [ALONE["b"], MET]}
     for name, parts in order.items():
-        for keys in parts:
-            at = pa.array([k * 1_000_000 for k in keys], pa.timestamp("us", "UTC"))
+        for number, keys in enumerate(parts):
+            seconds = [10 * number + k % 100 for k in keys]
+            at = pa.array([s * 1_000_000 for s in seconds], pa.timestamp("us", "UTC"))
             files.write(name, pa.table({"k": pa.array(keys, pa.int64()), "t": at}), ROWS)
         beat = {"k": pa.array([-1]), "t": pa.array([10**15], pa.timestamp("us", "UTC"))}
         files.write(name, pa.table(beat), 1)

@@ -25,11 +25,17 @@ BATCHES = 10
 MOST_CORES = 4
 
 
-def run(count: int = job.AUCTIONS, spark: Any = None, batches: int = BATCHES) -> bool:
+def run(
+    count: int = job.AUCTIONS,
+    *,
+    batches: int = BATCHES,
+    spark: Any = None,
+    console: Console | None = None,
+) -> bool:
     """Show the demo, on a new Spark in local mode if none is given; False if it was wrong."""
     from windrow.spark import live, quiet
 
-    console = Console()
+    console = console or Console()
     opened, bids = auctions(count, seed=job.SEED)
     console.print(job.question(opened, bids))
     with ExitStack() as stack:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from windrow.spark.figures import Reporter
 
+#: The mark of a `ts` whose rows leave in no order, so that a join on it can be warned.
+UNORDERED = {"windrow.order": "none"}
 BLOB = types.StructType([types.StructField("blob", types.BinaryType())])
 
 #: Types that go as they are; the others that go flat, as which number, and how they come back.
@@ -103,7 +105,7 @@ class Output:
             types.StructField(self.plan.streams[stream].name, schema)
             for stream, schema in zip(self.plan.shown, self.schemas, strict=True)
         ]
-        fields.append(types.StructField("ts", self.time))
+        fields.append(types.StructField("ts", self.time, metadata=UNORDERED))
         if self.plan.marked:
             fields.append(types.StructField("kind", types.StringType()))
         return types.StructType(fields)
@@ -158,10 +160,20 @@ class Output:
             if self.nullable(at):
                 whole = functions.when(functions.col(f"there_{at}"), whole)
             columns.append(whole.alias(self.plan.streams[stream].name))
-        columns.append(_comes_back(functions.col("ts"), self.time).alias("ts"))
+        ts = _comes_back(functions.col("ts"), self.time)
+        columns.append(ts.alias("ts", metadata=UNORDERED))
         if self.plan.marked:
             columns.append(functions.col("kind"))
         return joined.select(*columns)
+
+
+def is_unordered(frame: DataFrame) -> bool:
+    """Does this come from a join that leaves in no order?"""
+    return any(
+        field.metadata.get(key) == value
+        for field in frame.schema
+        for key, value in UNORDERED.items()
+    )
 
 
 class Unpack:
