@@ -51,7 +51,7 @@ def _growth(window_seconds: int) -> Setting:
         keys=window_seconds * rate,
         window_seconds=window_seconds,
         warm=longest + 1,
-        limit_seconds=420,
+        limit_seconds=600,
     )
 
 
@@ -64,7 +64,7 @@ SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("standard-200k", 100_000, 12, 10_000, 300_000, 30),
-        Setting("standard-1200k", 600_000, 7, 10_000, 300_000, 30, limit_seconds=420),
+        Setting("standard-1200k", 600_000, 7, 10_000, 300_000, 30, limit_seconds=600),
         _growth(10),
         _growth(600),
         _skew("even", 0.0),

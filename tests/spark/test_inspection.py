@@ -53,8 +53,9 @@ def streams(files):
 
 @pytest.fixture
 def fed(files):
+    """All rows in one file, so that a query has one batch."""
     for name, t in TABLES.items():
-        files.write(name, t, FILE)
+        files.write(name, t, ROWS)
     return files
 
 
@@ -145,7 +146,7 @@ def test_totals_are_those_of_the_rows_that_were_fed(spark, kept):
 def test_every_join_of_a_query_is_shown(fed):
     a, b = streams(fed)
     counted = dataclasses.replace(a, window=wr.rows(3))
-    ab = wr.stream(wr.join(counted, b), name="ab", key="a.k", time="ts")
+    ab = wr.stream(wr.join(counted, b), name="ab", key="a.k", time="ts", lateness="5 seconds")
     c = wr.stream(fed.stream("b"), name="c", key="k", time="t")
     fed.run(wr.join(ab, c, how="semi", between=("-1 second", "5 seconds")))
     code, out, err = call("--json", fed.folder / "checkpoint")

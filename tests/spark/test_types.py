@@ -69,19 +69,20 @@ OTHER = {
     "empty": ("STRUCT<>", "struct()"),
     "variant": ("VARIANT", "parse_json('{\"a\": [1, null, 2.5]}')", "parse_json('null')"),
     "variants": ("ARRAY<VARIANT>", "array(parse_json('1'), NULL)"),
+    "point": ("GEOMETRY(0)", "ST_GeomFromWKB(X'0101000000000000000000F03F0000000000000040')"),
+    "place": ("GEOGRAPHY(4326)", "ST_GeogFromWKB(X'0101000000000000000000F03F0000000000000040')"),
 }  # fmt: skip
 GROUPS = {"flat": FLAT, "whole": {**FLAT, **OTHER}}
 #: Rows of each kind: as many as the longest list of values, and one for the null.
 ROWS = max(map(len, GROUPS["whole"].values()))
 #: Keys of the rows that meet, and of each stream's rows that do not. A negative key is a heartbeat.
 MET, ALONE = range(ROWS), {"a": range(100, 100 + ROWS), "b": range(200, 200 + ROWS)}
-#: Odd offsets, of either sign. The other tests run in UTC.
-ZONES = ("Asia/Kathmandu", "America/St_Johns")
-#: Each group with the column of its event times; a wall-clock time makes a row no longer flat.
-CASES = [("flat", "t"), ("whole", "n")]
+#: A group, the column of its event times (a wall-clock time is not flat), and a session time zone:
+#: odd offsets of either sign. The other tests run in UTC.
+CASES = [("flat", "t", "Asia/Kathmandu"), ("whole", "n", "America/St_Johns")]
 
 
-@pytest.fixture(params=ZONES)
+@pytest.fixture
 def zone(spark, request):
     kept = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", request.param)
@@ -158,7 +159,7 @@ def loose(schema):
     return json.dumps(plain)
 
 
-@pytest.mark.parametrize(("group", "time"), CASES)
+@pytest.mark.parametrize(("group", "time", "zone"), CASES, indirect=["zone"])
 def test_batches(spark, zone, group, time):
     keyed = "explode(sequence({0.start}, {0.stop} - 1)) AS k"
     frames = [
@@ -176,8 +177,7 @@ def test_batches(spark, zone, group, time):
         assert inner.schema[name].dataType == frame.schema
 
 
-@pytest.mark.parametrize("zone", ZONES[:1], indirect=True)
-@pytest.mark.parametrize(("group", "time"), CASES)
+@pytest.mark.parametrize(("group", "time", "zone"), CASES, indirect=["zone"])
 def test_streams(files, zone, group, time):
     # What meets comes in two batches, so one side of it is read from the state.
     order = {"a": [MET, ALONE["a"]], "b": [ALONE["b"], MET]}

@@ -32,6 +32,10 @@ def local_session(folder: Path, cores: int) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
+        session.ARENA: str(folder / "arena"),
+        # Everything is on this machine, whatever its name resolves to.
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
         # A short job ends before the better compiler and the better collector have paid off.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.log.level": "ERROR",
