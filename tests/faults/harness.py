@@ -263,7 +263,7 @@ class Query:
         return len([path for path in found if path.name.isdigit()])
 
     def notes(self, kind):
-        """What the hook noted of this kind: batch, partition, attempt."""
+        """What the hook noted of this kind: batch, partition, attempt, executor."""
         found = (self.folder / "notes").glob(f"{kind}-*")
         return sorted(tuple(map(int, path.name.split("-")[1:])) for path in found)
 

@@ -57,9 +57,10 @@ def attempt():
     return batch, context.partitionId(), context.attemptNumber()
 
 
-def note(folder, what):
-    """Leave word that something happened, as an empty file that no second one overwrites."""
-    with open(os.path.join(folder, "notes", "-".join(map(str, what))), "a"):
+def note(folder, kind, task):
+    """Leave word that a task came here, and in which executor, known by its Python daemon."""
+    words = (kind, *task, os.getppid())
+    with open(os.path.join(folder, "notes", "-".join(map(str, words))), "w"):
         pass
 
 
@@ -69,7 +70,7 @@ def fail_after(folder):
     def run(batches):
         yield from batches
         batch, partition, number = attempt()
-        note(folder, ("attempt", batch, partition, number))
+        note(folder, "attempt", (batch, partition, number))
         if number == 0:
             raise RuntimeError("failed on purpose, after the join was done")
 
@@ -82,7 +83,7 @@ def slow_first(folder):
     def run(batches):
         yield from batches
         batch, partition, number = attempt()
-        note(folder, ("attempt", batch, partition, number))
+        note(folder, "attempt", (batch, partition, number))
         if number == 0 and partition == batch // 3 % 2 and batch % 3 == 1:
             time.sleep(20)
 
@@ -97,7 +98,7 @@ def hold(folder):
         for part in batches:
             yield part
             if batch == 2 and number == 0:
-                note(folder, ("hold", batch, partition, number))
+                note(folder, "hold", (batch, partition, number))
                 time.sleep(20)
 
     return run

@@ -10,7 +10,13 @@ pytestmark = pytest.mark.faults
 SMALL = {"spark.executor.memory": "600m"}
 #: Tasks go to whichever executor is free, not to the one that has the state at hand.
 ANYWHERE = {"spark.locality.wait": "0s", **SMALL}
-LOCAL_CLUSTER = {"master": "local-cluster[2,1,1024]", **ANYWHERE}
+#: A second attempt goes to another executor.
+ELSEWHERE = {
+    "spark.excludeOnFailure.taskAndStage.enabled": "true",
+    "spark.excludeOnFailure.stage.maxFailedTasksPerExecutor": "100",
+    "spark.excludeOnFailure.task.maxTaskAttemptsPerNode": "100",
+}
+LOCAL_CLUSTER = {"master": "local-cluster[2,1,1024]", **ANYWHERE, **ELSEWHERE}
 SPECULATION = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
@@ -28,10 +34,15 @@ def test_executors_apart_from_the_driver(driver, query):
 
 
 def test_attempts_on_two_executors(driver, query):
-    """The second attempt may run elsewhere, and read the micro-batch in another order."""
+    """Both write the state of a micro-batch, which may reach them in another order.
+
+    What one executor has in memory is then not what the other one wrote down.
+    """
     job = query(files=36, files_each=4, hook="fail_after")
     job.offer(32)
     driver(**LOCAL_CLUSTER).run(job, seconds=150)
+    executors = {(batch, part, n): executor for batch, part, n, executor in job.notes("attempt")}
+    assert any(executors[b, p, n] != executors[b, p, 0] for b, p, n in executors if n)
     check_from_checkpoint(driver(), job)
 
 
@@ -40,7 +51,7 @@ def test_speculative_attempts_beside_slow_ones(cluster, driver, query):
     job = query(files=36, files_each=4, hook="slow_first")
     job.offer(32)
     driver(master=cluster.address, **ANYWHERE, **SPECULATION).run(job, seconds=150)
-    assert any(attempt for _, _, attempt in job.notes("attempt")), "nothing was speculative"
+    assert any(number for _, _, number, _ in job.notes("attempt")), "nothing was speculative"
     check_from_checkpoint(driver(), job)
 
 

@@ -16,7 +16,7 @@ def test_a_task_that_fails_after_the_join_is_done(driver, query):
     spark = driver()
     outcome = spark.run(job)
     notes = {(b, p, n) for b in range(6) for p in (0, 1) for n in (0, 1)}
-    assert set(job.notes("attempt")) == notes
+    assert {note[:3] for note in job.notes("attempt")} == notes
     assert outcome["rebuilds"] > 0
     job.check(spark.result(job))
 

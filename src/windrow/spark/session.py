@@ -27,8 +27,12 @@ WANTED = {
     f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     # Counting rows would read the old value at every put.
     f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
-    # Fewer and larger batches into pack; blobs do not compress well twice.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    # With any other limit Spark adds up the size of all columns again at every single row.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    # Pack puts them together again; this bounds the memory of wide rows instead.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Blobs of numbers gain little from it, and it costs more than the bytes it saves.
+    "spark.shuffle.compress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
 }
 
