@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark import durable
+from windrow.spark import durable, renew
 from windrow.spark.log import Directory
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 
@@ -19,7 +19,7 @@ HOWS = ("inner", "left", "right", "full", "semi", "anti")
 def eager(monkeypatch):
     """Merge and renew at every opportunity."""
     monkeypatch.setattr(durable, "MERGED_AT_ONCE", 2)
-    monkeypatch.setattr(durable, "LEAST_RENEWED", 1)
+    monkeypatch.setattr(renew, "LEAST_RENEWED", 1)
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -75,7 +75,7 @@ def test_small_chunks_do_not_add_up():
 
 
 def test_a_count_windows_log_does_not_grow(monkeypatch):
-    monkeypatch.setattr(durable, "LEAST_RENEWED", 20)
+    monkeypatch.setattr(renew, "LEAST_RENEWED", 20)
     empty = stream_table([])
     a = wr.stream(empty, name="a", key="k", time="t", window=wr.rows(2))
     b = wr.stream(empty, name="b", key="k", time="t", window=wr.rows(2))

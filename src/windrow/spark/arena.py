@@ -82,10 +82,13 @@ class Arena:
             return None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return cls(folder, lock)
+            # A sweep may have removed the folder before the lock was ours.
+            if os.fstat(lock).st_ino == os.stat(os.path.join(folder, LOCK)).st_ino:
+                return cls(folder, lock)
         except OSError:
-            os.close(lock)
-            return None
+            pass
+        os.close(lock)
+        return None
 
     def leave(self) -> None:
         """Let others in."""
@@ -100,18 +103,18 @@ class Arena:
         """
         try:
             found = self._read_manifest(token)
+            if found is not None:
+                os.unlink(self._path(MANIFEST))
+                return found
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            found = None
-        if found is None:
-            self.clear()
-        else:
-            os.unlink(self._path(MANIFEST))
-        return found
+            pass
+        self.clear()
+        return None
 
     def _read_manifest(self, token: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]] | None:
         with open(self._path(MANIFEST), encoding="utf-8") as file:
             manifest = json.load(file)
-        if manifest["token"] != token:
+        if (manifest["token"], manifest["boot"]) != (token, boot()):
             return None
         self._chunks = {int(n): Kept(*kept) for n, kept in manifest["chunks"].items()}
         arrays = {}
@@ -208,7 +211,8 @@ class Arena:
         for name in os.listdir(self.folder):
             if name not in used and name != LOCK:
                 os.unlink(self._path(name))
-        manifest = {"token": token, "arrays": kept, "chunks": chunks, "facts": facts}
+        manifest = {"token": token, "boot": boot(), "arrays": kept, "chunks": chunks}
+        manifest["facts"] = facts
         fresh = self._path(f"{MANIFEST}.new")
         with open(fresh, "w", encoding="utf-8") as out:
             json.dump(manifest, out)
@@ -273,6 +277,15 @@ class Arena:
             os.close(fd)
 
 
+def boot() -> str:
+    """Which start of the host this is: a crash can bring back a file that had been removed."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
 def default_directory() -> str:
     """Memory where the host has enough of it, else the first of Spark's local directories."""
     memory = "/dev/shm"
@@ -293,7 +306,7 @@ def sweep(root: str) -> None:
         try:
             if time.time() - os.stat(folder).st_mtime < FORGOTTEN_SECONDS:
                 continue
-            lock = os.open(os.path.join(folder, LOCK), os.O_RDWR)
+            lock = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
             continue
         try:

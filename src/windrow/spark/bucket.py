@@ -30,6 +30,9 @@ from windrow.spark.log import Change, Directory, Store, check_question
 from windrow.state.join_state import STREAMS, JoinState, Structure
 from windrow.state.room import HEAP
 
+#: Raised whenever the meaning of the state's arrays changes.
+LAYOUT = 1
+
 
 @dataclass(frozen=True)
 class Packed:
@@ -91,6 +94,10 @@ class BucketJoin:
         """A state with nothing in it, made in the arena."""
         return JoinState(*self._structure(), room=self.arena or HEAP)
 
+    def _layout(self) -> list[object]:
+        """What the arrays in the arena mean: another structure or version cannot use them."""
+        return [LAYOUT, *self._structure()]
+
     def _structure(self) -> tuple[Structure, int]:
         return rebuild.structure(self.plan, self.counted)
 
@@ -120,6 +127,9 @@ class BucketJoin:
             progress.now = now
         for entry in kept.chunks:
             join.payloads[entry.stream].add(Chunk(entry.first, entry.rows, entry.number))
+        if found is not None and arena is not None and found[1].get("layout") != join._layout():
+            arena.clear()
+            found = None
         join.hit = found is not None
         if found is not None and arena is not None:
             join.pipeline.join.attach(*found, arena)
@@ -162,7 +172,8 @@ class BucketJoin:
         directory.token = secrets.token_hex(16)
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
-            self.arena.commit(directory.token, *self.pipeline.join.parts())
+            arrays, facts = self.pipeline.join.parts()
+            self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
         """Make chunks of the blobs and give their rows ids."""
@@ -224,6 +235,7 @@ class BucketJoin:
 
 def question(plan: JoinPlan) -> dict[str, object]:
     """What must stay the same for stored tuples to be of use."""
+    counted = any(isinstance(stream.window, CountWindow) for stream in plan.streams)
     return {
         "kind": plan.how,
         "streams": [s.name for s in plan.streams],
@@ -234,6 +246,8 @@ def question(plan: JoinPlan) -> dict[str, object]:
             [s.window.n, s.window.per] if isinstance(s.window, CountWindow) else None
             for s in plan.streams
         ],
+        # What a count window holds cannot be told from the log under another time window.
+        "windows beside a count window": list(plan.reaches) if counted else None,
     }
 
 

@@ -2,13 +2,12 @@
 
 Small chunks and deltas would add up to a directory that grows with the window, so eight of a kind
 become one: each row is written again once for every eightfold. Chunks of some size stay as they
-are, since rewriting them would cost more than they do. Under a count window one old tuple can
-hold a chunk for ever; there the log is written anew once most of it is dead.
+are, since rewriting them would cost more than they do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -19,9 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
-from windrow.operators.columns import columns_of
-from windrow.operators.count_join import CountJoin
-from windrow.spark import blobs, rebuild
+from windrow.spark import blobs, rebuild, renew
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Delta, Entry, expired_chunks
 from windrow.state.join_state import STREAMS
@@ -33,21 +30,18 @@ if TYPE_CHECKING:
 MERGED_AT_ONCE = 8
 #: What is no longer small.
 SMALL_BYTES = 1 << 20
-#: A log of a count window is written anew when it has more rows than this and twice the live ones.
-LEAST_RENEWED = 1000
 
 
 def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequence[int]) -> None:
     """Append this batch's chunks and matches to the log, remove what it freed."""
     for side in range(STREAMS):
         for part in arrived[side]:
-            _append(join, side, part, before)
+            _append_if_stored(join, side, part, before)
         if not join.counted:
-            _forget(join, expired_chunks(join.directory, side))
+            forget(join, expired_chunks(join.directory, side))
         _log_matches(join, side)
     if join.counted:
-        _renew_if_sparse(join)
-        return
+        renew.if_sparse(join)
     for side in range(STREAMS):
         for run in list(_runs_of_chunks(join, side)):
             _merge_chunks(join, run)
@@ -55,24 +49,30 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
     join.directory.changes = [c for c in join.directory.changes if c.batch >= oldest]
 
 
-def _append(join: BucketJoin, side: int, part: Arrived, before: Sequence[int]) -> None:
-    directory, ts = join.directory, part.columns.ts
+def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequence[int]) -> None:
+    """Log a chunk. One of which nothing was stored (all late, say) is of no use to anybody."""
+    directory, chunk = join.directory, part.chunk
     entry = Entry(
-        part.chunk.number, side, part.chunk.first, part.chunk.rows, directory.batch,
-        int(ts.min()), int(ts.max()), len(part.blob),
+        chunk.number, side, chunk.first, chunk.rows, directory.batch, 0, 0, len(part.blob),
         before[side], before[1 - side], directory.progress[1 - side],
     )  # fmt: skip
-    _keep(join, entry, part.blob)
+    stored = rebuild.stored_rows(join, entry, part.columns, directory.reaches[side])
+    if not len(stored):
+        join.payloads[side].drop(chunk.first)
+        return
+    ts = part.columns.ts[stored]
+    keep(join, replace(entry, oldest=int(ts.min()), newest=int(ts.max())), part.blob)
 
 
-def _keep(join: BucketJoin, entry: Entry, blob: bytes) -> None:
+def keep(join: BucketJoin, entry: Entry, blob: bytes) -> None:
+    """Put a chunk into the log and the arena."""
     join.store.write(entry.number, blob)
     if join.arena is not None:
         join.arena.put_chunk(entry.number, blob)
     join.directory.chunks.append(entry)
 
 
-def _forget(join: BucketJoin, gone: list[Entry]) -> None:
+def forget(join: BucketJoin, gone: list[Entry]) -> None:
     """Remove chunks from the log, the arena and the payload."""
     join.directory.forget(gone)
     for entry in gone:
@@ -92,29 +92,29 @@ def _log_matches(join: BucketJoin, side: int) -> None:
         return
     oldest = directory.oldest_row(side)
     for delta in [d for d in directory.deltas if d.stream == side and d.newest_row < oldest]:
-        _drop_delta(join, delta)
+        drop_delta(join, delta)
     rows = operator.flags.news(side)
-    _add_delta(join, side, rows[rows >= oldest], 0)
+    add_delta(join, side, rows[rows >= oldest], 0)
     mine = [delta for delta in directory.deltas if delta.stream == side]
-    for merged, run in groupby(mine, key=lambda delta: delta.merged):
+    for (merged, small), run in groupby(mine, key=lambda d: (d.merged, d.rows * 8 < SMALL_BYTES)):
         deltas = list(run)
-        if len(deltas) >= MERGED_AT_ONCE and sum(d.rows for d in deltas) * 8 < SMALL_BYTES:
+        if small and len(deltas) >= MERGED_AT_ONCE:
             found = [np.frombuffer(join.store.read(d.number), np.int64) for d in deltas]
             for delta in deltas:
-                _drop_delta(join, delta)
+                drop_delta(join, delta)
             together = np.sort(np.concatenate(found))
-            _add_delta(join, side, together[together >= oldest], merged + 1)
+            add_delta(join, side, together[together >= oldest], merged + 1)
     directory.deltas.sort(key=lambda delta: -delta.merged)
 
 
-def _add_delta(join: BucketJoin, side: int, rows: NDArray[np.int64], merged: int) -> None:
+def add_delta(join: BucketJoin, side: int, rows: NDArray[np.int64], merged: int) -> None:
     if len(rows):
         delta = Delta(join.directory.number(), side, len(rows), int(rows[-1]), merged)
         join.store.write(delta.number, rows.tobytes())
         join.directory.deltas.append(delta)
 
 
-def _drop_delta(join: BucketJoin, delta: Delta) -> None:
+def drop_delta(join: BucketJoin, delta: Delta) -> None:
     join.store.remove(delta.number)
     join.directory.deltas.remove(delta)
 
@@ -136,9 +136,20 @@ def _runs_of_chunks(join: BucketJoin, side: int) -> Iterator[list[Entry]]:
         return entry.merged, sum(entry.batch > b for b in changes), entry.batch not in large
 
     for (_, _, small), run in groupby(entries, key=kind):
-        stretch = list(run)
-        if small and len(stretch) >= MERGED_AT_ONCE:
+        for stretch in _neighbours(run):
+            if small and len(stretch) >= MERGED_AT_ONCE:
+                yield stretch
+
+
+def _neighbours(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Split where row ids have a gap: a chunk that was not logged. Batches stay whole."""
+    stretch: list[Entry] = []
+    for entry in entries:
+        if stretch and entry.first != stretch[-1].first + stretch[-1].rows:
             yield stretch
+            stretch = []
+        stretch.append(entry)
+    yield stretch
 
 
 def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
@@ -154,12 +165,12 @@ def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
         order[records[:, ls.ROW] - first.first] = np.arange(place, place + len(records))
         place += len(records)
     names = join.plan.streams[side].schema.names
-    parts = [rebuild.rows_of(join, entry).select(names) for entry in entries]
-    batch_of_all = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
-    merged = batch_of_all.append_column(rebuild.ORDER, pa.array(order))
+    opened = [rebuild.rows_of(join, entry) for entry in entries]
+    columns = [pa.concat_arrays([rows.column(name) for rows in opened]) for name in names]
+    merged = pa.RecordBatch.from_arrays([*columns, pa.array(order)], [*names, rebuild.ORDER])
     blob = blobs.encode(merged).to_pybytes()
     at = join.directory.chunks.index(first)
-    _forget(join, entries)
+    forget(join, entries)
     entry = replace(
         entries[-1],
         number=join.directory.number(),
@@ -168,9 +179,10 @@ def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
         oldest=min(entry.oldest for entry in entries),
         newest=max(entry.newest for entry in entries),
         bytes=len(blob),
+        own_before=BEGINNING,
         merged=first.merged + 1,
     )
-    _keep(join, entry, blob)
+    keep(join, entry, blob)
     # Where its parts were: the order of chunks is the order of their batches.
     join.directory.chunks.insert(at, join.directory.chunks.pop())
     join.payloads[side].add(Chunk(entry.first, entry.rows, entry.number, merged))
@@ -182,54 +194,3 @@ def _reach_at(join: BucketJoin, batch: int, side: int) -> int:
         if batch <= change.batch:
             return change.reaches[side]
     return join.directory.reaches[side]
-
-
-# -- count windows -----------------------------------------------------------------------------
-
-
-def _renew_if_sparse(join: BucketJoin) -> None:
-    """Write the log of live tuples only, with new row ids, and make the state again from it."""
-    operator, directory = join.pipeline.join, join.directory
-    assert isinstance(operator, CountJoin)
-    logged = sum(entry.rows for entry in directory.chunks)
-    live = [operator.state.live_rows(side) + operator.sync.held(side) for side in range(STREAMS)]
-    if logged <= max(LEAST_RENEWED, 2 * sum(live)) and len(directory.chunks) < 64 * STREAMS:
-        return
-    kept = [_live_rows(operator, side) for side in range(STREAMS)]
-    flags = [
-        operator.flags.get(side, rows) if operator.config.flagged else np.zeros(0, np.bool_)
-        for side, rows in enumerate(kept)
-    ]
-    names = [stream.schema.names for stream in join.plan.streams]
-    batches = [
-        pa.RecordBatch.from_arrays(payload.columns(rows), names[side])
-        for side, (payload, rows) in enumerate(zip(join.payloads, kept, strict=True))
-    ]
-    _forget(join, list(directory.chunks))
-    for delta in list(directory.deltas):
-        _drop_delta(join, delta)
-    for side, batch in enumerate(batches):
-        directory.next_rows[side] = batch.num_rows
-        if batch.num_rows:
-            _write_renewed(join, side, batch)
-        _add_delta(join, side, np.flatnonzero(flags[side]), 0)
-    join.pipeline.restart(join.empty_state())
-    rebuild.from_log(join)
-
-
-def _write_renewed(join: BucketJoin, side: int, batch: pa.RecordBatch) -> None:
-    ts = columns_of(join.streams[side], batch).ts
-    blob = blobs.encode(batch).to_pybytes()
-    number = join.directory.number()
-    entry = Entry(
-        number, side, 0, batch.num_rows, join.directory.batch, int(ts.min()), int(ts.max()),
-        len(blob), BEGINNING, BEGINNING, BEGINNING,
-    )  # fmt: skip
-    _keep(join, entry, blob)
-    join.payloads[side].add(Chunk(0, batch.num_rows, number, batch))
-
-
-def _live_rows(operator: CountJoin, side: int) -> NDArray[np.int64]:
-    """The row ids that are stored or wait, in the order they came."""
-    waiting = [chunk.row for chunk in operator.sync.waiting[side]]
-    return np.unique(np.concatenate([operator.state.rows(side), *waiting]))

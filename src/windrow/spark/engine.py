@@ -1,7 +1,7 @@
-"""A plan on Spark: source -> pack -> union -> exchange by bucket -> join -> unpack.
+"""A plan on Spark: source -> pack -> union -> exchange by bucket -> join -> shape.
 
 stream A --mapInArrow(pack)--+
-                             union --groupBy(bucket)--> stateful join --mapInArrow(unpack)-->
+                             union --groupBy(bucket)--> stateful join --select(struct)-->
 stream B --mapInArrow(pack)--+
 """
 
@@ -51,7 +51,7 @@ def join(plan: JoinPlan) -> DataFrame:
         session.check(spark)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     buckets = bucket_count(plan, partitions)
-    ids = bucket_ids(spark, buckets, partitions)
+    ids = bucket_ids(spark, buckets)
     reporter = Reporter.of(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
     timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
@@ -118,18 +118,20 @@ def time_type(plan: JoinPlan) -> types.DataType:
     return kind
 
 
-def bucket_ids(spark: SparkSession, buckets: int, partitions: int) -> tuple[int, ...]:
-    """Ids that Spark's own hash spreads evenly over the partitions, one after the other."""
+def bucket_ids(spark: SparkSession, buckets: int) -> tuple[int, ...]:
+    """Ids that Spark's own hash spreads evenly over as many partitions as there are buckets.
+
+    They follow from the number of buckets alone, because the state is kept under them: a restart
+    finds them again, whatever its partitions. Id 0 is always one of them, so a restart with
+    another number of buckets finds a directory that says so.
+    """
     number = functions.col("id").cast("int")
-    candidates = (
-        spark.range(64 * buckets + 64)
-        .select(
-            number.alias("id"),
-            functions.pmod(functions.hash(number), functions.lit(partitions)).alias("partition"),
-        )
-        .collect()
-    )
-    by_partition: dict[int, list[int]] = {}
-    for row in candidates:
-        by_partition.setdefault(row["partition"], []).append(row["id"])
-    return tuple(by_partition[n % partitions][n // partitions] for n in range(buckets))
+    place = functions.pmod(functions.hash(number), functions.lit(buckets))
+    found: dict[int, int] = {}
+    drawn = 64 * buckets
+    while len(found) < buckets:
+        rows = spark.range(drawn).select(number.alias("id"), place.alias("place"))
+        for row in sorted(rows.groupBy("place").agg(functions.min("id").alias("id")).collect()):
+            found.setdefault(row["place"], row["id"])
+        drawn *= 4
+    return tuple(found[n] for n in range(buckets))

@@ -39,7 +39,9 @@ def watch(query: StreamingQuery, console: Console | None = None) -> None:
     if console.is_terminal:
         with Live(console=console, auto_refresh=False) as live:
             while query.isActive:
-                live.update(look(query, str(query.status["message"])), refresh=True)
+                # What follows is the name of a Java class.
+                doing = str(query.status["message"]).partition(" from ")[0]
+                live.update(look(query, doing), refresh=True)
                 time.sleep(PAUSE)
             live.update(look(query, ""), refresh=True)
     query.awaitTermination()

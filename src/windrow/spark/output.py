@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 UNORDERED = {"windrow.order": "none"}
 BLOB = types.StructType([types.StructField("blob", types.BinaryType())])
 
-#: Types that go as they are; the others that go flat, as which number, and how they come back.
+#: Types that go as they are. Times and dates go as numbers: see `arrow_type`.
 PLAIN = (
     types.BooleanType, types.ByteType, types.ShortType, types.IntegerType, types.LongType,
     types.FloatType, types.DoubleType, types.BinaryType, types.DecimalType,

@@ -66,7 +66,7 @@ class Pack:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
-        for batch in batches:
+        for batch in (part for whole in batches for part in _slices(whole)):
             waiting.append(batch)
             rows += batch.num_rows
             size += batch.nbytes
@@ -90,6 +90,8 @@ class Pack:
         if NOW in table.column_names:
             now = table.column(NOW)[0].value
             table = table.drop_columns(NOW)
+        # The zone of the session, and whether a column may be null, can change with a restart.
+        table = table.cast(self.stream.schema)
         columns = columns_of(self.stream, table)
         none = np.zeros(len(columns.ts), np.bool_)
         bad = none if columns.bad is None else columns.bad
@@ -119,6 +121,14 @@ class Pack:
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
 
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """A batch in parts that are not too large to be packed."""
+    parts = max(1, -(-batch.nbytes // PACK_BYTES))
+    rows = max(1, -(-batch.num_rows // parts))
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)
+
+
 def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.RecordBatch | None]:
     """The rows of each bucket, in the order they came; None where there are none."""
     if buckets == 1:
@@ -134,7 +144,8 @@ def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.R
 def _whole(table: pa.Table) -> pa.RecordBatch | None:
     if not table.num_rows:
         return None
-    return table.combine_chunks().to_batches()[0]
+    (batch,) = table.combine_chunks().to_batches()
+    return batch
 
 
 def bucket_of(hashes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ import pandas as pd
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from windrow.model import JoinPlan
+from windrow.model import JoinPlan, WindrowError
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed, question
 from windrow.spark.figures import Tally
@@ -33,7 +33,11 @@ class SparkStore:
 
     def read(self, number: int) -> bytes:
         found = self._blobs.getValue((number,))
-        assert found is not None, f"the directory names blob {number}, which is not there"
+        if found is None:
+            raise WindrowError(
+                f"the state store lacks blob {number}, which the join's directory names; the "
+                "checkpoint is damaged: go back to an older one, or start anew"
+            )
         return bytes(found[0])
 
     def write(self, number: int, blob: bytes) -> None:
@@ -116,7 +120,8 @@ def arena_name(job: Job, bucket: int) -> str:
     """A name that is this bucket's of this join of this query; none of it the user's words."""
     task = TaskContext.get()
     query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
-    text = json.dumps([query, question(job.plan)])
+    # The number keeps two equal joins of one query apart.
+    text = json.dumps([query, job.reporter.join.number, question(job.plan)])
     return f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{bucket}"
 
 

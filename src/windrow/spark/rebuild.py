@@ -21,7 +21,7 @@ from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.columns import columns_of
+from windrow.operators.columns import Columns, columns_of
 from windrow.spark.log import Change, Entry
 from windrow.state.join_state import STREAMS, Structure
 
@@ -105,22 +105,36 @@ def _append(
 
 
 def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
-    """The records that a batch of one stream stored, in the order it stored them."""
+    """The records that a batch of one stream stored, in the order it stored them.
+
+    A count window stores when a tuple is complete, not when it comes, so there it is all tuples,
+    as they came.
+    """
     if batch[0].merged:
         assert len(batch) == 1
         return _merged_records(join, batch[0])
     records = np.concatenate([_stored_records(join, entry, reach) for entry in batch])
+    if join.counted:
+        return records
     return records[np.argsort(records[:, ls.TS], kind="stable")]
 
 
+def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) -> NDArray[np.int64]:
+    """Which rows of a chunk were stored when it came: in time, with a key, not yet past."""
+    in_time = columns.ts >= entry.own_before
+    if join.counted:
+        return np.flatnonzero(in_time)
+    progress = np.maximum(entry.other_before, np.minimum(columns.ts, entry.other_after))
+    stored = in_time & (columns.ts + reach >= progress)
+    if columns.keys.null is not None:
+        stored &= ~columns.keys.null
+    return np.flatnonzero(stored)
+
+
 def _stored_records(join: BucketJoin, entry: Entry, reach: int) -> NDArray[np.int64]:
-    """The rows of a chunk that were stored when it came: in time, with a key, not yet past."""
     columns = columns_of(join.streams[entry.stream], rows_of(join, entry))
-    ts = columns.ts
-    progress = np.maximum(entry.other_before, np.minimum(ts, entry.other_after))
-    null = columns.keys.is_null(np.arange(len(ts)))
-    stored = np.flatnonzero((ts >= entry.own_before) & ~null & (ts + reach >= progress))
-    return _records(ts[stored], columns.keys.hashes[stored], stored + entry.first)
+    stored = stored_rows(join, entry, columns, reach)
+    return _records(columns.ts[stored], columns.keys.hashes[stored], stored + entry.first)
 
 
 def _merged_records(join: BucketJoin, entry: Entry) -> NDArray[np.int64]:
@@ -169,8 +183,11 @@ def _arrivals(join: BucketJoin, stream: int) -> Arrivals:
     """The tuples of a stream that are in the log and were not late."""
     parts = []
     for entry in join.directory.of(stream):
-        columns = columns_of(join.streams[stream], rows_of(join, entry))
-        part = admit(columns, 0, entry.rows, entry.own_before)
+        batch = rows_of(join, entry)
+        part = admit(columns_of(join.streams[stream], batch), 0, entry.rows, entry.own_before)
         taken = join.pipeline.arrivals(stream, part)
+        if entry.merged:
+            in_time = batch.column(ORDER).to_numpy()[taken.row] >= 0
+            taken = Arrivals(taken.ts[in_time], taken.key[in_time], taken.row[in_time])
         parts.append(Arrivals(taken.ts, taken.key, taken.row + entry.first))
     return Arrivals.concatenate(parts)

@@ -46,7 +46,7 @@ class JoinState:
 
     Parameters
     ----------
-    structure: "time-list" or "buckets".
+    structure: "time-list", "buckets" or "counted".
     parts: cells of a time list (a matter of cache only), paper 1's number of buckets, or one
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
