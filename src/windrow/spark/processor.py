@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark import TaskContext
+from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed, question
 from windrow.spark.figures import Tally
+from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
 
 if TYPE_CHECKING:
@@ -24,12 +26,17 @@ if TYPE_CHECKING:
     from windrow.spark.output import Output
 
 
+#: Types, not their text: the JVM would be asked to parse it in every task.
+NUMBER = types.StructType([types.StructField("number", types.LongType())])
+TEXT = types.StructType([types.StructField("text", types.StringType())])
+
+
 class SparkStore:
     """A bucket's log in Spark's state store."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._blobs = handle.getMapState("blobs", "number BIGINT", "blob BINARY")
-        self._directory = handle.getValueState("directory", "text STRING")
+        self._blobs = handle.getMapState("blobs", NUMBER, BLOB)
+        self._directory = handle.getValueState("directory", TEXT)
 
     def read(self, number: int) -> bytes:
         found = self._blobs.getValue((number,))
