@@ -102,7 +102,7 @@ def _schema(data: Any, name: str) -> pa.Schema:
         return checks.table(data, name).schema
     from windrow.spark import engine
 
-    return engine.arrow_schema(data)
+    return engine.arrow_schema(data, name)
 
 
 def _warn_if_unordered(data: Any, name: str) -> None:

@@ -20,7 +20,7 @@ from windrow.testing import assert_same_rows, duckdb_join, rows
 from . import job
 
 SECOND = 1_000_000
-#: Rows of a stream in a file, and the event time that a file covers. Windows reach over files.
+#: Rows of a stream in a file, and the event time of a micro-batch. Windows reach over several.
 ROWS, SPAN = 40, 3 * SECOND
 
 
@@ -188,12 +188,11 @@ def command(pid):
 # -- streams -----------------------------------------------------------------------------------
 
 
-def table(seed, files):
+def table(seed, files, span):
     """Rows out of order by less than the lateness; keys of which some have no partner."""
     rng = np.random.default_rng(seed)
     rows = files * ROWS
-    base = np.repeat(np.arange(files), ROWS) * SPAN
-    ts = np.sort(base + rng.integers(0, SPAN, rows))
+    ts = np.sort(rng.integers(0, files * span, rows))
     ts = ts[np.argsort(ts + rng.integers(0, 900_000, rows), kind="stable")]
     keys = rng.integers(0, 60, rows) + 25 * seed
     return pa.table(
@@ -225,7 +224,7 @@ class Query:
         self.folder = Path(folder)
         self.files = files
         self.how = how
-        self.tables = [table(seed, files) for seed in (0, 1)]
+        self.tables = [table(seed, files, SPAN // files_each) for seed in (0, 1)]
         self.offered = 0
         self.request = {"folder": str(folder), "how": how, "files": files_each, **more}
 

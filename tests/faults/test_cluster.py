@@ -56,10 +56,10 @@ def test_speculative_attempts_beside_slow_ones(cluster, driver, query):
 
 
 def check_from_checkpoint(spark, job):
-    """Another driver goes on: it has no executor's memory, only what was written."""
+    """Another driver goes on, as on another host: it has what was written and nothing else."""
     job.offer()
-    job.request["hook"] = None
-    spark.run(job)
+    job.request.update(hook=None, arena=str(job.folder / "other host"))
+    assert spark.run(job)["rebuilds"] == 2
     job.check(spark.result(job))
 
 

@@ -12,9 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import functions, types
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
 from windrow.spark import session
 from windrow.spark.figures import Reporter
@@ -26,10 +28,50 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """A DataFrame's schema in Arrow's types, as `mapInArrow` will bring its rows."""
-    schema: pa.Schema = to_arrow_schema(frame.schema, timezone="UTC")
-    return schema
+#: How the names of columns that are added to stored rows begin.
+RESERVED = "__windrow_"
+
+
+def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
+    """A DataFrame's schema in Arrow's types: what `pack` turns its rows into."""
+    fields: list[pa.Field] = []
+    for field in frame.schema:
+        if field.name in frame.columns[: len(fields)]:
+            raise WindrowError(
+                f"stream {name!r}: there are two columns {field.name!r}; rename or drop one of them"
+            )
+        if field.name.startswith(RESERVED):
+            raise WindrowError(
+                f"stream {name!r}: column {field.name!r} has a name that is kept for windrow's own "
+                "use; rename it"
+            )
+        try:
+            [arrow] = to_arrow_schema(
+                types.StructType([field]),
+                error_on_duplicated_field_names_in_struct=True,
+                timezone="UTC",
+            )
+        except (PySparkException, ValueError) as error:
+            raise WindrowError(
+                f"stream {name!r}: column {field.name!r} is {field.dataType.simpleString()}, which "
+                "Spark cannot hand to Python; cast it, for example to string, or leave it out"
+            ) from error
+        fields.append(arrow.with_type(loose(arrow.type)))
+    return pa.schema(fields)
+
+
+def loose(kind: pa.DataType) -> pa.DataType:
+    """The type with nullable fields: Arrow casts no null struct to one whose fields are not."""
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(loose(f.type)).with_nullable(True) for f in kind])
+    if pa.types.is_list(kind):
+        item = kind.value_field
+        return pa.list_(item.with_type(loose(item.type)).with_nullable(True))
+    if pa.types.is_map(kind):
+        item = kind.item_field
+        key = kind.key_field.with_type(loose(kind.key_type))
+        return pa.map_(key, item.with_type(loose(item.type)).with_nullable(True))
+    return kind
 
 
 def join(plan: JoinPlan) -> DataFrame:
@@ -56,7 +98,7 @@ def join(plan: JoinPlan) -> DataFrame:
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
     timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
     packed = [
-        _with_now(frame, timed).mapInArrow(Pack(stream, side, ids, reporter), PACKED_DDL)
+        _numbered(frame, timed).mapInArrow(Pack(stream, side, ids, reporter), PACKED_DDL)
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
     output = Output(bare, tuple(frames[side].schema for side in plan.shown), time_type(plan))
@@ -78,8 +120,12 @@ def join(plan: JoinPlan) -> DataFrame:
     return output.shape(joined, reporter)
 
 
-def _with_now(frame: DataFrame, timed: bool) -> DataFrame:
-    """Where silence is measured, rows bring the micro-batch's own time, which Spark logs."""
+def _numbered(frame: DataFrame, timed: bool) -> DataFrame:
+    """Columns called by their number: `mapInArrow` takes a dot in a name for a field of a struct.
+
+    Where silence is measured, rows bring the micro-batch's own time, which Spark logs.
+    """
+    frame = frame.toDF(*(f"c_{number}" for number in range(len(frame.columns))))
     return frame.withColumn(NOW, functions.current_timestamp()) if timed else frame
 
 
@@ -113,9 +159,8 @@ def refuse_in_process_choices(plan: JoinPlan) -> None:
 
 def time_type(plan: JoinPlan) -> types.DataType:
     """The type of `ts`: that of the first stream's times."""
-    first = plan.streams[0]
-    kind: types.DataType = first.data.select(functions.col(first.time)).schema[0].dataType
-    return kind
+    kind = expressions.resolve(plan.streams[0].schema, plan.streams[0].time)
+    return types.TimestampType() if kind is not None and kind.tz else types.TimestampNTZType()
 
 
 def bucket_ids(spark: SparkSession, buckets: int) -> tuple[int, ...]:

@@ -151,7 +151,7 @@ class Output:
         columns = []
         for at, (stream, schema) in enumerate(zip(self.plan.shown, self.schemas, strict=True)):
             fields = [
-                _comes_back(functions.col(f"c_{at}_{number}"), field.dataType).alias(
+                _comes_back(self._column(at, number), field.dataType).alias(
                     field.name, metadata=field.metadata
                 )
                 for number, field in enumerate(schema)
@@ -165,6 +165,16 @@ class Output:
         if self.plan.marked:
             columns.append(functions.col("kind"))
         return joined.select(*columns)
+
+    def _column(self, at: int, number: int) -> Column:
+        """A travelling column. What comes from Python may be null to Spark, even if it never is."""
+        column = functions.col(f"c_{at}_{number}")
+        field = self.schemas[at][number]
+        if field.nullable or self.nullable(at):
+            return column
+        kind = _travels_as(field.dataType)
+        never: Any = b"" if isinstance(kind, types.BinaryType) else "0"
+        return functions.coalesce(column, functions.lit(never).cast(kind))
 
 
 def is_unordered(frame: DataFrame) -> bool:

@@ -90,8 +90,7 @@ class Pack:
         if NOW in table.column_names:
             now = table.column(NOW)[0].value
             table = table.drop_columns(NOW)
-        # The zone of the session, and whether a column may be null, can change with a restart.
-        table = table.cast(self.stream.schema)
+        table = as_planned(table, self.stream.schema)
         columns = columns_of(self.stream, table)
         none = np.zeros(len(columns.ts), np.bool_)
         bad = none if columns.bad is None else columns.bad
@@ -127,6 +126,12 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     rows = max(1, -(-batch.num_rows // parts))
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
+
+
+def as_planned(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows under the plan's names and types: chunks stay alike, whatever the session's zone."""
+    arrays = [column.cast(field.type) for column, field in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.RecordBatch | None]:
