@@ -31,6 +31,8 @@ DEFAULTS = {
     "how": "full",
     # Files of each stream in a micro-batch.
     "files": 1,
+    # Tasks of the join.
+    "partitions": 2,
     # What goes wrong behind the join: a name of HOOKS.
     "hook": None,
     # Where arenas go; None: in the query's folder.
@@ -114,7 +116,6 @@ def session(settings):
     """A Spark session with the join's settings and these."""
     builder = (
         SparkSession.builder.master(settings.pop("master"))
-        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -134,6 +135,7 @@ def start(spark, query):
     """Start the join over all files there are now."""
     folder = query["folder"]
     spark.conf.set("spark.windrow.arena.dir", query["arena"] or folder)
+    spark.conf.set("spark.sql.shuffle.partitions", query["partitions"])
     frames = [
         spark.readStream.schema(SCHEMA)
         .option("maxFilesPerTrigger", query["files"])

@@ -38,8 +38,9 @@ def test_attempts_on_two_executors(driver, query):
 
     What one executor has in memory is then not what the other one wrote down.
     """
-    job = query(files=36, files_each=4, hook="fail_after")
-    job.offer(32)
+    # With one task, each executor keeps the state it has: there is no other to make room for.
+    job = query(files=24, files_each=4, partitions=1, hook="fail_after")
+    job.offer(20)
     driver(**LOCAL_CLUSTER).run(job, seconds=150)
     executors = {(batch, part, n): executor for batch, part, n, executor in job.notes("attempt")}
     assert any(executors[b, p, n] != executors[b, p, 0] for b, p, n in executors if n)
@@ -59,7 +60,7 @@ def check_from_checkpoint(spark, job):
     """Another driver goes on, as on another host: it has what was written and nothing else."""
     job.offer()
     job.request.update(hook=None, arena=str(job.folder / "other host"))
-    assert spark.run(job)["rebuilds"] == 2
+    assert spark.run(job)["rebuilds"] == job.request.get("partitions", 2)
     job.check(spark.result(job))
 
 

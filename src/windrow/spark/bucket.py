@@ -36,7 +36,7 @@ LAYOUT = 1
 
 @dataclass(frozen=True)
 class Packed:
-    """A row of pack's, as it reaches a bucket."""
+    """A row of pack's, as it reaches a bucket. `place` orders the blobs of a stream."""
 
     side: int
     blob: bytes | None
@@ -45,6 +45,7 @@ class Packed:
     bad: int
     beats: int
     now: int | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,9 @@ class BucketJoin:
         """Join a micro-batch and make it durable; results come while it runs."""
         directory = self.directory
         directory.batch += 1
+        # Two attempts at a micro-batch may both reach the state store, each on its own host. They
+        # must number chunks and rows alike, or one's directory would name the other's blobs.
+        packed = sorted(packed, key=lambda row: (row.side, row.place))
         before = [progress.now for progress in self.pipeline.progress]
         arrived = [self._take_in(side, packed) for side in range(STREAMS)]
         admitted = [

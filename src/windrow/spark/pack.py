@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyspark import TaskContext
 
 from windrow.model import Stream
 from windrow.operators.columns import columns_of
@@ -38,11 +39,12 @@ PACKED = pa.schema(
         "bad": pa.int64(),
         "beats": pa.int64(),
         "now": pa.int64(),
+        "place": pa.int64(),
     }
 )
 PACKED_DDL = (
     "bucket INT, side INT, blob BINARY, newest BIGINT, newest_beat BIGINT, bad BIGINT, "
-    "beats BIGINT, now BIGINT"
+    "beats BIGINT, now BIGINT, place BIGINT"
 )
 #: In place of a null, which pandas would turn a whole column of numbers into floats for.
 NOTHING = -(2**63)
@@ -64,6 +66,9 @@ class Pack:
     reporter: Reporter | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = TaskContext.get()
+        # Blobs reach a bucket in any order; their places make it the same in every attempt.
+        place = 0 if task is None else task.partitionId() << 32
         waiting: list[pa.RecordBatch] = []
         rows = size = 0
         for batch in (part for whole in batches for part in _slices(whole)):
@@ -71,19 +76,19 @@ class Pack:
             rows += batch.num_rows
             size += batch.nbytes
             if rows >= PACK_ROWS or size >= PACK_BYTES:
-                yield self._timed(waiting, rows)
-                waiting, rows, size = [], 0, 0
+                yield self._timed(waiting, rows, place)
+                waiting, rows, size, place = [], 0, 0, place + 1
         if rows:
-            yield self._timed(waiting, rows)
+            yield self._timed(waiting, rows, place)
 
-    def _timed(self, batches: Sequence[pa.RecordBatch], rows: int) -> pa.RecordBatch:
+    def _timed(self, batches: Sequence[pa.RecordBatch], rows: int, place: int) -> pa.RecordBatch:
         begun = time.perf_counter()
-        packed = self.pack(batches)
+        packed = self.pack(batches, place)
         if self.reporter is not None:
             self.reporter.packed(self.side, rows, time.perf_counter() - begun)
         return packed
 
-    def pack(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    def pack(self, batches: Sequence[pa.RecordBatch], place: int = 0) -> pa.RecordBatch:
         """One packed row for each bucket."""
         table = pa.Table.from_batches(batches).combine_chunks()
         now = NOTHING
@@ -111,6 +116,7 @@ class Pack:
             "bad": [int(bad.sum()) * one for one in first],
             "beats": [int(beats.sum()) * one for one in first],
             "now": [now] * count,
+            "place": [place] * count,
         }
         packed = {"blob": blobs.encode_all(split(table, hashes, count))}
         arrays = [

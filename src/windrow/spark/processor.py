@@ -142,6 +142,7 @@ def _packed(frame: pd.DataFrame) -> Iterator[Packed]:
             int(row.bad),
             int(row.beats),
             _number(row.now),
+            int(row.place),
         )
 
 
