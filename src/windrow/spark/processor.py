@@ -124,11 +124,14 @@ class JoinProcessor(StatefulProcessor):
 
 
 def arena_name(job: Job, bucket: int) -> str:
-    """A name that is this bucket's of this join of this query; none of it the user's words."""
+    """A name that is this bucket's of this join of this query; none of it the user's words.
+
+    It is the same after a restart. Two joins of one query that ask the very same of the very same
+    columns share it, so one of them works privately and both are rebuilt at every micro-batch.
+    """
     task = TaskContext.get()
     query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
-    # The number keeps two equal joins of one query apart.
-    text = json.dumps([query, job.reporter.join.number, question(job.plan)])
+    text = json.dumps([query, question(job.plan)])
     return f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{bucket}"
 
 
