@@ -8,6 +8,7 @@ from pathlib import Path
 import pyspark
 
 from .harness import Process, until
+from .job import JAVA
 
 HOME = Path(pyspark.__file__).parent
 #: Two hosts, as far as Spark can see: it runs no second attempt beside the first on one host.
@@ -49,11 +50,14 @@ class Cluster:
             "SPARK_LOCAL_IP": host,
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_DAEMON_JAVA_OPTS": JAVA,
             "PYSPARK_PYTHON": sys.executable,
         }
         self.started += 1
         return Process(
             [
+                # Should the tests themselves be killed, it ends anyway.
+                *("timeout", "--signal=KILL", "900"),
                 str(HOME / "bin" / "spark-class"),
                 f"org.apache.spark.deploy.{name}",
                 *("--host", host, "--port", "0", "--webui-port", "0"),

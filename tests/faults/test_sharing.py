@@ -33,13 +33,14 @@ SECOND = {"spark.app.name": "second"}
 
 
 def test_a_query_started_twice_in_one_session(driver, query):
-    """Spark stops one of the two; what the sink has in the end is right."""
+    """Spark stops the first when the second starts; what the sink has in the end is right."""
     job = query(files=5)
     job.offer()
     spark = driver()
     spark.start(job, job)
-    outcomes = spark.answer(150)
-    assert job.batches < 6 or any(each["error"] for each in outcomes), outcomes
+    first, second = spark.answer(150)
+    # Ten would be all: five files in two buckets.
+    assert first["error"] or first["hits"] + first["rebuilds"] < 10, (first, second)
     spark.run(job)
     job.check(spark.result(job))
 
