@@ -8,6 +8,7 @@ import shutil
 import stat
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -258,11 +259,12 @@ def test_workers_killed_inside_the_arena(driver, query, place):
 
 
 def holds(pid, place):
-    """Has the process a file below that folder open?"""
+    """Is the process changing an arena below that folder: a file open, and no manifest?"""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
         for number in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
-                if os.readlink(f"/proc/{pid}/fd/{number}").startswith(f"{place}/"):
+                file = Path(os.readlink(f"/proc/{pid}/fd/{number}"))
+                if file.is_relative_to(place) and not any(file.parent.glob("manifest*")):
                     return True
     return False
 
