@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from inspect import signature
 from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import checks, duration, expressions
+from windrow import aggregates, checks, duration, expressions
 from windrow.cost.optimizer import Choice, Statistics, choose
 from windrow.explanation import Explanation
+from windrow.local import patterns
 from windrow.local.engine import METADATA_KEY, LocalJoin
 from windrow.local.payload import TablePayload
 from windrow.model import (
@@ -49,10 +51,10 @@ def stream(
     window: Duration | Window | None = None,
     lateness: Duration = "0 seconds",
     idle: Duration | None = None,
-    ends: str | None = None,
+    ends: Any = None,
     ends_to: str | None = None,
     unique: bool = False,
-    beats: str | None = None,
+    beats: Any = None,
 ) -> Stream:
     """An input of a join.
 
@@ -67,9 +69,15 @@ def stream(
     lateness: how far behind the largest time seen a row may come and still count.
     idle: after how much silence the stream no longer holds others back. Tables have no clock,
         so they are never idle.
+    ends: SQL predicate that marks rows as punctuations: no tuples, they say that the stream sends
+        no further tuple of the row's key. Where the key column is an array, they end every key in
+        it, and tuples have arrays of one; in the result the key is the element.
+    ends_to: a column; where a punctuation has a value there, it ends all keys from its key up to,
+        but without, that one. For whole numbers and dates.
+    unique: whether a key occurs once only, so that every tuple ends its key.
     beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
 
-    `ends`, `ends_to` and `unique` (punctuations) are refused in this version.
+    On Spark a predicate may be a Column as well.
 
     >>> import pyarrow as pa, datetime as dt
     >>> t = pa.table({"id": [1], "at": [dt.datetime(2026, 1, 1)]})
@@ -77,24 +85,56 @@ def stream(
     TimeWindow(micros=300000000)
     """
     name = checks.stream_name(name)
-    checks.not_yet({"ends": (ends, None), "ends_to": (ends_to, None), "unique": (unique, False)})
     schema = _schema(data, name)
     behind = duration.parse(lateness, f"stream {name!r}: lateness")
     if behind == 0 and checks.is_spark(data) and data.isStreaming:
         _warn_if_unordered(data, name)
-    if checks.sql(beats, f"stream {name!r}: beats") is not None:
-        expressions.predicate(beats or "", name, schema)
+    marks = {
+        what: _predicate(given, data, schema, name, what)
+        for what, given in (("beats", beats), ("ends", ends))
+    }
+    several = marks["ends"] is not None and checks.has_several(schema, key, ends_to)
+    if several:
+        checks.patterns(schema, name, key, ends_to)
+        data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
+        schema = _schema(data, name)
+    keys = checks.key_columns(schema, key, name)
+    checks.punctuated(name, keys, marks["ends"], ends_to, unique)
     return Stream(
         data=data,
         schema=schema,
         name=name,
-        key=checks.key_columns(schema, key, name),
+        key=keys,
         time=checks.time_column(schema, time, name),
         window=_window(window, name),
         lateness=behind,
         idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
-        beats=beats,
+        beats=marks["beats"],
+        ends=marks["ends"],
+        ends_to=ends_to,
+        unique=unique,
     )
+
+
+def _predicate(given: Any, data: Any, schema: pa.Schema, name: str, what: str) -> str | None:
+    """A predicate as SQL text that has been understood."""
+    if checks.is_spark(data) and checks.is_spark(given):
+        from windrow.spark import engine
+
+        given = engine.column_text(given, f"stream {name!r}: {what}")
+    text = checks.sql(given, f"stream {name!r}: {what}")
+    if text is not None:
+        expressions.predicate(text, name, schema)
+    return text
+
+
+def _one_key_a_row(data: Any, name: str, key: str, ends: str, ends_to: str | None) -> Any:
+    """Punctuations about several keys, as one for each."""
+    if checks.is_spark(data):
+        from windrow.spark import patterns as on_spark
+
+        return on_spark.one_key_a_row(data, name, key, ends, ends_to)
+    return patterns.one_key_a_row(data, name, key, ends, ends_to)
 
 
 def _schema(data: Any, name: str) -> pa.Schema:
@@ -149,9 +189,6 @@ def plan(
     checks.not_yet(
         {
             "order": (order, "none"),
-            "violations": (violations, "drop"),
-            "punctuate": (punctuate, False),
-            "finals": (finals, None),
             "memory": (memory, "window"),
             "alpha": (alpha, 0.3),
         }
@@ -164,7 +201,8 @@ def plan(
         raise WindrowError(
             "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
         )
-    return JoinPlan(
+    checks.heeding(chosen, algorithm, invalidation, violations)
+    asked = JoinPlan(
         streams=chosen,
         how=checks.how(how),
         condition=condition,
@@ -176,7 +214,12 @@ def plan(
         invalidation=checks.invalidation(invalidation),
         buckets=checks.count_or_none(buckets, "buckets"),
         batch_rows=checks.count_or_none(batch_rows, "batch_rows"),
+        violations="fail" if violations == "fail" else "drop",
+        punctuate=checks.choice(punctuate, (True, False), "punctuate"),
     )
+    asked = replace(asked, finals=aggregates.parse(finals, asked))
+    checks.ending(asked)
+    return asked
 
 
 def _between(between: tuple[Duration, Duration] | None) -> tuple[int, int] | None:
@@ -225,6 +268,10 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     closed: whether a tuple exactly a window away still joins. Equal times always do.
     late: "drop" late rows (they are counted) or "keep" them in the result, marked.
     bad: "drop" rows without a time (counted), or "fail".
+    violations: "drop" tuples that come after their key has ended (counted), or "fail".
+    punctuate: whether the result also has a row for each key that is over (kind "end").
+    finals: aggregates over each key's results, such as {"best": "max(bid.price)"}; the result is
+        then one row per key, once no further result can have it.
     algorithm: "hash", "nested-loops", or "auto" to decide by the calibrated cost model.
     invalidation: "time-list", or one of paper 1's: "probe", "probe-insert", "probe-all", "all".
     buckets: into how many buckets the keys are split; None leaves the choice.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Algorithm = Literal["auto", "hash", "nested-loops"]
+Aggregate = Literal["count", "sum", "min", "max", "avg"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
@@ -49,6 +50,16 @@ class CountWindow:
 Window = TimeWindow | CountWindow
 
 
+@dataclass(frozen=True)
+class Final:
+    """An aggregate over a key's results: a function of a column of a stream, or of the rows."""
+
+    name: str
+    function: Aggregate
+    stream: int | None = None
+    column: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Stream:
     """One input of a join. Built by `windrow.stream`, which checks it."""
@@ -62,6 +73,14 @@ class Stream:
     lateness: int = 0
     idle: int | None = None
     beats: str | None = None
+    ends: str | None = None
+    ends_to: str | None = None
+    unique: bool = False
+
+    @property
+    def punctuated(self) -> bool:
+        """Does it say when a key is over?"""
+        return self.unique or self.ends is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +94,11 @@ class JoinPlan:
     closed: bool = True
     late: Literal["drop", "keep"] = "drop"
     bad: Literal["drop", "fail"] = "drop"
+    violations: Literal["drop", "fail"] = "drop"
+    punctuate: bool = False
+    finals: tuple[Final, ...] = ()
+    #: Whether punctuations are heeded at all; without, it is paper 3's WJoin.
+    heeding: bool = True
     algorithm: Algorithm = "auto"
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
@@ -94,7 +118,32 @@ class JoinPlan:
     @property
     def marked(self) -> bool:
         """Does the output carry the `kind` column?"""
-        return self.late == "keep"
+        return self.late == "keep" or self.punctuate
+
+    @property
+    def punctuated(self) -> bool:
+        """Are there punctuations that the join heeds?"""
+        return self.heeding and any(stream.punctuated for stream in self.streams)
+
+    @property
+    def span(self) -> int:
+        """How long after its time a punctuation speaks of its key: the longest window."""
+        return max(0, *self.reaches)
+
+    def early(self, stream: int) -> bool:
+        """May a punctuation of this stream propagate before the others have punctuated too?
+
+        Not while another stream's rows of the key could still leave unmatched.
+        """
+        return not any(kept for other, kept in enumerate(self.preserved) if other != stream)
+
+    @property
+    def can_end(self) -> bool:
+        """Is there a way for a key to end, so that it can be reported?"""
+        said = [stream.punctuated for stream in self.streams]
+        return self.heeding and (
+            all(said) or any(there and self.early(s) for s, there in enumerate(said))
+        )
 
     @property
     def reaches(self) -> tuple[int, ...]:
@@ -121,6 +170,11 @@ class Metrics:
     `comparisons` counts stored tuples looked at by probes, `checks` those looked at by
     invalidation; `live_*` is the state when the join stopped. `peak_rows` adds up the high-water
     marks of the state's parts, so it is an upper bound. An anti join reports no matches.
+
+    Of `punctuations` that acted, tuples were `purged`; others were `discarded` on arrival, after
+    their probe, or `skipped` without one, or `violations` of a promise. `flags` are the I-Nodes
+    held when the join stopped. `ended` keys were propagated, `ended_early` of them before both
+    streams had punctuated.
     """
 
     batches: int = 0
@@ -134,21 +188,31 @@ class Metrics:
     late: dict[str, int] = field(default_factory=dict)
     bad: dict[str, int] = field(default_factory=dict)
     beats: dict[str, int] = field(default_factory=dict)
+    punctuations: dict[str, int] = field(default_factory=dict)
+    violations: dict[str, int] = field(default_factory=dict)
+    purged: dict[str, int] = field(default_factory=dict)
+    discarded: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    flags: dict[str, int] = field(default_factory=dict)
     comparisons: int = 0
     checks: int = 0
     candidates: int = 0
     matches: int = 0
     unmatched: int = 0
+    ended: int = 0
+    ended_early: int = 0
+    finals: int = 0
 
 
 @dataclass(frozen=True)
 class BatchMetrics:
     """The figures of one micro-batch of a join on Spark, per stream where they belong to one.
 
-    `rows` is all that was read: tuples, late and bad rows and beats. `live_*` is the state after
-    the micro-batch. `progress` is None before a stream's first row; `lag` is how far it is behind
-    the stream furthest ahead. Of the buckets, `arena_hits` found their state at hand and
-    `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
+    `rows` is all that was read: tuples, late and bad rows, beats and punctuations, of which
+    `punctuations` acted. `live_*` and `flags` are the state after the micro-batch. `progress` is
+    None before a stream's first row; `lag` is how far it is behind the stream furthest ahead. Of
+    the buckets, `arena_hits` found their state at hand and `arena_rebuilds` made it again from the
+    log. Seconds are summed over tasks.
     """
 
     batch: int
@@ -158,10 +222,15 @@ class BatchMetrics:
     late: dict[str, int]
     bad: dict[str, int]
     beats: dict[str, int]
+    punctuations: dict[str, int]
+    violations: dict[str, int]
     matches: int
     unmatched: int
+    ended: int
+    finals: int
     live_rows: dict[str, int]
     live_bytes: dict[str, int]
+    flags: dict[str, int]
     progress: dict[str, datetime | None]
     lag: dict[str, timedelta | None]
     arena_hits: int

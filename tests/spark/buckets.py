@@ -93,7 +93,8 @@ class Run:
             join = BucketJoin.open(self.bare, self.buckets, store, arena, self.built)
             join.finite = ended
             for piece in join.process(packed):
-                self.pieces.append(join.pipeline.record_batch(piece))
+                finished = isinstance(piece, pa.RecordBatch)
+                self.pieces.append(piece if finished else join.pipeline.record_batch(piece))
             self.hits.append(join.hit)
         finally:
             if arena is not None:

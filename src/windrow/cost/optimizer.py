@@ -18,6 +18,7 @@ from windrow.cost import paper1
 from windrow.cost.calibrate import AccessPath, Constants, constants
 from windrow.model import CountWindow, JoinPlan
 from windrow.state.join_state import STREAMS, JoinState, Structure
+from windrow.state.punctuated_state import PunctuatedState
 
 MICROS = 1_000_000
 #: Rows looked at to estimate rates and keys.
@@ -103,9 +104,12 @@ class Choice:
     expected: int
     costs: dict[AccessPath, float]
     reason: str
+    punctuated: bool = False
 
     def state(self) -> JoinState:
         """The empty state to start with."""
+        if self.punctuated:
+            return PunctuatedState(self.parts, self.expected)
         return JoinState(self.structure, self.parts, self.expected)
 
 
@@ -174,6 +178,17 @@ def count_windows(case: Case) -> Choice | None:
     return replace(found, algorithm="hash")
 
 
+def punctuations(case: Case) -> Choice | None:
+    """They work on time lists, which find a key's tuples by its chain."""
+    if not case.plan.punctuated:
+        return None
+    parts = _cells(case)
+    why = f"hash {_in_cells(parts)} with I-Nodes, for punctuations"
+    found = case.choice("time-list", parts, f"{why}; {_numbers(case)}")
+    # What punctuations leave of it cannot be told beforehand.
+    return replace(found, expected=0, punctuated=True)
+
+
 def without_key(case: Case) -> Choice | None:
     """Nothing to hash by: the condition is all there is."""
     if case.plan.streams[0].key is not None:
@@ -225,6 +240,7 @@ def cheaper(case: Case) -> Choice | None:
 
 RULES: tuple[Callable[[Case], Choice | None], ...] = (
     count_windows,
+    punctuations,
     without_key,
     nested_loops_asked,
     buckets_asked,

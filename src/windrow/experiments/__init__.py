@@ -1,23 +1,18 @@
 """The papers' figures, one module each, with what the papers claim as checks.
 
-A figure module defines `EXPERIMENT`; listing it in `EXPERIMENTS` is all the registration there is.
+A figure module defines `EXPERIMENT`; listing it in its paper's `FIGURES` is all the registration
+there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.experiments import paper1, paper3
 from windrow.experiments.frame import Experiment, id_order
-from windrow.experiments.paper1 import figure_4, figure_5, figure_6, figure_7, figure_8
 from windrow.model import WindrowError
 
-EXPERIMENTS: tuple[Experiment, ...] = (
-    figure_4.EXPERIMENT,
-    figure_5.EXPERIMENT,
-    figure_6.EXPERIMENT,
-    figure_7.EXPERIMENT,
-    figure_8.EXPERIMENT,
-)
+EXPERIMENTS: tuple[Experiment, ...] = (*paper1.FIGURES, *paper3.FIGURES)
 
 
 def catalogue(experiments: Sequence[Experiment] | None = None) -> dict[str, Experiment]:

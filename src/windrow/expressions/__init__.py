@@ -16,8 +16,18 @@ What the text means is Spark's SQL, with these rules where engines differ:
 
 from __future__ import annotations
 
+from windrow.expressions.aggregates import aggregate
 from windrow.expressions.paths import extract, resolve, trail
 from windrow.expressions.terms import ColumnRef
 from windrow.expressions.translate import Expression, condition, predicate
 
-__all__ = ["ColumnRef", "Expression", "condition", "extract", "predicate", "resolve", "trail"]
+__all__ = [
+    "ColumnRef",
+    "Expression",
+    "aggregate",
+    "condition",
+    "extract",
+    "predicate",
+    "resolve",
+    "trail",
+]

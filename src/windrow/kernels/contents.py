@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
+from windrow.kernels.inodes import EMPTY
 from windrow.kernels.jit import kernel
 
 
@@ -123,6 +124,48 @@ def find_all(
             following += 1
         found[k] = result
     return keys.shape[0], following
+
+
+@kernel
+def take_up_to(
+    state: ls.ListArrays,
+    lst: int,
+    keys: NDArray[np.int64],
+    until: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> int:
+    """Take each key's records that are not later than its time out of a chained list.
+
+    Their row ids go to `rows`, and which of the keys took them to `owners`; returns how many. A
+    record taken is emptied, and dropped once it is the oldest.
+    """
+    count = 0
+    for k in range(keys.shape[0]):
+        key = keys[k]
+        seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
+        while seq >= state.meta[lst, ls.LOW]:
+            ts, its, row, link = ls.read(state, lst, seq)
+            if its == key and row != EMPTY and ts <= until[k]:
+                owners[count], rows[count] = k, row
+                count += 1
+                ls.set_row(state, lst, seq, EMPTY)
+                state.meta[lst, ls.DEAD] += 1
+            seq = link
+    while state.meta[lst, ls.LOW] < state.meta[lst, ls.NEXT]:
+        _, _, row, _ = ls.read(state, lst, state.meta[lst, ls.LOW])
+        if row != EMPTY:
+            break
+        ls.drop_oldest(state, lst)
+        state.meta[lst, ls.DEAD] -= 1
+    return count
+
+
+@kernel
+def oldest_row(state: ls.ListArrays, lst: int) -> int:
+    """The row id of a list's oldest record."""
+    _, _, row, _ = ls.read(state, lst, state.meta[lst, ls.LOW])
+    return row
 
 
 @kernel

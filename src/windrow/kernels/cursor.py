@@ -25,7 +25,13 @@ PAIRS, GONE, COMPARISONS, CHECKS, INSERTED_ONE, INSERTED_TWO, DROPPED_ONE, DROPP
 )
 #: The count join's group of equal times: how far it is appended, and where it ends, by side.
 GROUP_AT, GROUP_AT_TWO, GROUP_END_ONE, GROUP_END_TWO = range(11, 15)
-CURSOR_SCALARS = 15
+#: With punctuations: how full their buffers are, which list is being compacted and up to where.
+ENDS, TOUCHED, COMPACTED, COMPACTED_TO = range(15, 19)
+#: And the work counted: tuples purged, discarded on the fly, skipped unprocessed, violating, by
+#: side; punctuations that acted, by side; keys that ended, and those of them that ended early.
+PURGED_ONE, PURGED_TWO, DISCARDED_ONE, DISCARDED_TWO, SKIPPED_ONE, SKIPPED_TWO = range(19, 25)
+VIOLATIONS_ONE, VIOLATIONS_TWO, ACTED_ONE, ACTED_TWO, ENDED, EARLY = range(25, 31)
+CURSOR_SCALARS = 31
 
 #: Steps within one tuple; a resumed kernel skips those that are done.
 ARRIVED, SCANNING, STORING, CLEANING = range(4)
@@ -37,7 +43,10 @@ REACH_ONE, REACH_TWO, BEFORE_ONE, BEFORE_TWO, AFTER_ONE, AFTER_TWO = range(6)
 PRESERVED_ONE, PRESERVED_TWO, EMIT, MARK, FLAGS_ONE, FLAGS_TWO = range(6, 12)
 #: Paper 1's invalidation strategy; the count join's window kinds and sizes.
 STRATEGY, KIND_ONE, KIND_TWO, COUNT_ONE, COUNT_TWO = range(12, 17)
-ASKED_SCALARS = 17
+#: With punctuations: how long a flag lives after its time, whose punctuations propagate early,
+#: and whether to tell what each flag touched.
+SPAN, EARLY_ONE_SIDE, EARLY_TWO_SIDE, TELL = range(17, 21)
+ASKED_SCALARS = 21
 
 #: EMIT: every candidate pair, only the first match of each tuple of the first stream, or none.
 EMIT_PAIRS, EMIT_FIRST, EMIT_NOTHING = range(3)

@@ -44,10 +44,11 @@ COLUMNS = 4
 #: Links that lead nowhere: the end of a chain, and a record that is in none.
 NO_LINK, UNCHAINED = -1, -2
 
-#: Per list. From DISORDER on, times never decrease; NEWEST is the time appended last.
+#: Per list. From DISORDER on, times never decrease; NEWEST is the time appended last. DEAD counts
+#: records in [LOW, NEXT) that a punctuation has emptied; PEAK is the most there were without them.
 #: Its heads and its segments are regions of shared arrays: where they begin, how many (2^k).
-LOW, NEXT, DISORDER, NEWEST, PEAK, HEADS_AT, HEADS, SEGMENTS_AT, SEGMENTS = range(9)
-LIST_COLUMNS = 9
+LOW, NEXT, DISORDER, NEWEST, PEAK, HEADS_AT, HEADS, SEGMENTS_AT, SEGMENTS, DEAD = range(10)
+LIST_COLUMNS = 10
 
 #: Per pool. Free blocks hang on FREE, never-used ones begin at FRESH; while the pool grows,
 #: blocks [MOVED, SPLIT) still sit in the old records. A block has 2^BITS records.
@@ -202,5 +203,26 @@ def append(s: ListArrays, lst: int, ts: int, key: int, row: int, link: int) -> b
         s.meta[lst, DISORDER] = seq
     s.meta[lst, NEWEST] = ts
     s.meta[lst, NEXT] = seq + 1
-    s.meta[lst, PEAK] = max(s.meta[lst, PEAK], seq + 1 - s.meta[lst, LOW])
+    live = seq + 1 - s.meta[lst, LOW] - s.meta[lst, DEAD]
+    s.meta[lst, PEAK] = max(s.meta[lst, PEAK], live)
     return True
+
+
+@inlined
+def set_row(s: ListArrays, lst: int, seq: int, row: int) -> None:
+    """Write a record's row id anew."""
+    i = place(s, lst, seq)
+    if in_old(s, i):
+        s.old[i, ROW] = row
+    else:
+        s.records[i, ROW] = row
+
+
+@inlined
+def set_time(s: ListArrays, lst: int, seq: int, ts: int) -> None:
+    """Write a record's time anew."""
+    i = place(s, lst, seq)
+    if in_old(s, i):
+        s.old[i, TS] = ts
+    else:
+        s.records[i, TS] = ts

@@ -32,8 +32,7 @@ class LocalJoin(Pipeline):
 
     def run(self) -> pa.Table:
         """The whole answer."""
-        batches = [self.record_batch(piece) for piece in self.pieces()]
-        table = pa.Table.from_batches(batches, self.schema)
+        table = pa.Table.from_batches(list(self.record_batches(self.pieces())), self.schema)
         figures = json.dumps(asdict(self.figures())).encode()
         return table.replace_schema_metadata({METADATA_KEY: figures})
 

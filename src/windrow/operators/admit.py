@@ -1,8 +1,9 @@
 """Which rows of a batch take part: bad, heartbeat, late, or a tuple; null keys set apart.
 
-A bad row has no time. A heartbeat raises progress and is no tuple. A tuple is late if its time
-is before its own stream's progress *before* the batch. A tuple with a null key never matches,
-so it goes around the join: unmatched at once where its side is preserved.
+A bad row has no time. A heartbeat raises progress and is no tuple. A punctuation raises it like a
+tuple, but is none, and is never late; one with a null key speaks of nothing else. A tuple is late
+if its time is before its own stream's progress *before* the batch. A tuple with a null key never
+matches, so it goes around the join: unmatched at once where its side is preserved.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ class Admitted:
     tuples: Arrivals
     keyless: Arrivals
     late: Arrivals
+    ends: Arrivals
     bad: int
     beats: int
     newest: int | None
@@ -34,10 +36,13 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
     ts = columns.ts[start:stop]
     bad = None if columns.bad is None else columns.bad[start:stop]
     beats = None if columns.beats is None else columns.beats[start:stop]
+    ends = None if columns.ends is None else columns.ends[start:stop]
     null = None if columns.keys.null is None else columns.keys.null[start:stop]
     beats_ok = None if beats is None else (beats if bad is None else beats & ~bad)
-    no_tuple = _either(bad, beats)
-    times = ts if no_tuple is None else ts[~no_tuple]
+    ends_ok = None if ends is None else (ends if bad is None else ends & ~bad)
+    no_tuple = _either(_either(bad, beats), ends)
+    no_time = _either(bad, beats)
+    times = ts if no_time is None else ts[~no_time]
     beat_times = ts[beats_ok] if beats_ok is not None else ts[:0]
     late = ts < before if len(times) and int(times.min()) < before else None
     apart = _either(_either(no_tuple, late), null)
@@ -56,6 +61,7 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
         tuples=arrivals(None if apart is None else ~apart),
         keyless=arrivals(keyless),
         late=arrivals(late_rows),
+        ends=arrivals(none if ends_ok is None else ends_ok & (True if null is None else ~null)),
         bad=0 if bad is None else int(bad.sum()),
         beats=len(beat_times),
         newest=int(times.max()) if len(times) else None,

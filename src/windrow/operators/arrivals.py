@@ -43,6 +43,10 @@ class Arrivals:
         """A stretch of them."""
         return Arrivals(self.ts[start:stop], self.key[start:stop], self.row[start:stop])
 
+    def chosen(self, which: NDArray[np.bool_]) -> Arrivals:
+        """Some of them."""
+        return Arrivals(self.ts[which], self.key[which], self.row[which])
+
     def in_time_order(self) -> Arrivals:
         """The same, sorted by time; equal times keep their order."""
         if len(self.ts) < 2 or bool((self.ts[1:] >= self.ts[:-1]).all()):
@@ -53,8 +57,12 @@ class Arrivals:
 
 @dataclass(frozen=True)
 class Piece:
-    """Results of one kind: row ids per stream (None where the struct is null), and their `ts`."""
+    """Results of one kind: row ids per stream (None where the struct is null), and their `ts`.
 
-    kind: Literal["match", "unmatched", "late"]
+    The row of an end is a punctuation, of the stream that has an id, and only its key counts. A
+    lapse is no result: a key that nobody asked about for so long that what is held for it can go.
+    """
+
+    kind: Literal["match", "unmatched", "late", "end", "lapse"]
     rows: tuple[Rows | None, ...]
     ts: Rows

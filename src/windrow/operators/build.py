@@ -11,13 +11,19 @@ from windrow import expressions
 from windrow.model import CountWindow, JoinPlan
 from windrow.operators.count_join import CountJoin
 from windrow.operators.payload import Payload, Rows
+from windrow.operators.punctuated_join import Promises, PunctuatedJoin, SameRows
 from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
 from windrow.state.directory import SameKey
 from windrow.state.join_state import JoinState
 
 
-def operator(plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> WindowJoin:
-    """The operator that a plan asks for, on an empty state."""
+def operator(
+    plan: JoinPlan, payloads: Sequence[Payload], state: JoinState, told: bool = False
+) -> WindowJoin:
+    """The operator that a plan asks for, on an empty state.
+
+    `told`: whether somebody writes down what punctuations remove.
+    """
     one, two = plan.preserved
     config = JoinConfig(
         how=plan.how,
@@ -27,6 +33,15 @@ def operator(plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> W
         verify=verifier(plan, payloads),
     )
     windows = [stream.window for stream in plan.streams]
+    if plan.punctuated:
+        promises = Promises(
+            span=plan.span,
+            early=tuple(plan.early(stream) for stream in range(len(plan.streams))),
+            fail=plan.violations == "fail",
+            same=None if payloads[0].exact else same_rows(payloads),
+            told=told,
+        )
+        return PunctuatedJoin(config, promises, state, [stream.name for stream in plan.streams])
     if not any(isinstance(window, CountWindow) for window in windows):
         return WindowJoin(config, state)
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
@@ -41,6 +56,21 @@ def same_key(payloads: Sequence[Payload], asking: int) -> SameKey:
         for stream, other in enumerate(payloads):
             of = streams == stream
             verdict[of] = payloads[asking].same_keys(rows[of], other, standing[of])
+        return verdict
+
+    return same
+
+
+def same_rows(payloads: Sequence[Payload]) -> SameRows:
+    """Compares rows of any stream with rows of any."""
+
+    def same(sides: Rows, rows: Rows, others: Rows, standing: Rows) -> NDArray[np.bool_]:
+        verdict = np.zeros(len(rows), np.bool_)
+        for one, mine in enumerate(payloads):
+            for two, its in enumerate(payloads):
+                of = (sides == one) & (others == two)
+                if of.any():
+                    verdict[of] = mine.same_keys(rows[of], its, standing[of])
         return verdict
 
     return same

@@ -16,19 +16,23 @@ from windrow.operators.keys import Keys, hash_keys
 
 @dataclass(frozen=True)
 class Columns:
-    """Times (µs), keys, and which rows are bad or heartbeats, by row number. None: no row is."""
+    """Times (µs), keys, and which rows are bad, heartbeats or punctuations, by row number.
+
+    None: no row is.
+    """
 
     ts: NDArray[np.int64]
     keys: Keys
     bad: NDArray[np.bool_] | None = None
     beats: NDArray[np.bool_] | None = None
+    ends: NDArray[np.bool_] | None = None
 
     def tuples(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Times and key hashes of the rows that are tuples."""
-        if self.bad is None and self.beats is None:
+        if self.bad is None and self.beats is None and self.ends is None:
             return self.ts, self.keys.hashes
         chosen = np.ones(len(self.ts), np.bool_)
-        for others in (self.bad, self.beats):
+        for others in (self.bad, self.beats, self.ends):
             if others is not None:
                 chosen &= ~others
         return self.ts[chosen], self.keys.hashes[chosen]
@@ -37,13 +41,21 @@ class Columns:
 def columns_of(stream: Stream, table: pa.Table) -> Columns:
     """Read a stream's rows."""
     ts, bad = micros(expressions.extract(table, stream.time), stream)
-    beats = None
-    if stream.beats is not None:
-        test = expressions.predicate(stream.beats, stream.name, table.schema)
-        inputs = {ref: expressions.extract(table, ref[1]) for ref in test.columns}
-        beats = test.evaluate(inputs, table.num_rows).to_numpy(zero_copy_only=False)
+    beats = None if stream.beats is None else marked(stream.beats, stream.name, table)
+    ends = None if stream.ends is None else marked(stream.ends, stream.name, table)
+    if beats is not None and ends is not None:
+        # A row is one thing only: what says that a key is over also says how late it is.
+        beats = beats & ~ends
     keys = [expressions.extract(table, name) for name in stream.key or ()]
-    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats)
+    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends)
+
+
+def marked(predicate: str, name: str, table: pa.Table) -> NDArray[np.bool_]:
+    """Which rows an SQL predicate over a stream's columns marks; null does not."""
+    test = expressions.predicate(predicate, name, table.schema)
+    inputs = {ref: expressions.extract(table, ref[1]) for ref in test.columns}
+    found: NDArray[np.bool_] = test.evaluate(inputs, table.num_rows).to_numpy(zero_copy_only=False)
+    return found
 
 
 def micros(

@@ -13,25 +13,36 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow import expressions
+from windrow.kernels import cursor as c
 from windrow.model import JoinPlan, Metrics, WindrowError
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.build import operator
 from windrow.operators.count_join import CountJoin
+from windrow.operators.finals import Finals, final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
+from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.state.join_state import JoinState
 
 
 class Pipeline:
     """A plan under way: progress, operator and figures, over rows that payloads keep."""
 
-    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], state: JoinState) -> None:
+    def __init__(
+        self,
+        plan: JoinPlan,
+        payloads: Sequence[Payload],
+        state: JoinState,
+        told: bool = False,
+    ) -> None:
         self.plan = plan
         self.payloads = payloads
+        self.told = told
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        self.join = operator(plan, payloads, state)
+        self.join = operator(plan, payloads, state, told)
+        self.finals = Finals(plan, payloads) if plan.finals else None
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
@@ -56,7 +67,15 @@ class Pipeline:
         self._follow(idle)
         after = [progress.now for progress in self.progress]
         arrivals = [self.arrivals(stream, part) for stream, part in enumerate(admitted)]
+        if isinstance(self.join, PunctuatedJoin):
+            self.join.announce([self._said(s, part) for s, part in enumerate(admitted)])
         yield from self.join.process(arrivals, before, after)
+
+    def _said(self, stream: int, part: Admitted) -> Arrivals:
+        """The punctuations of a batch. Where keys are unique, every tuple is one."""
+        if self.plan.streams[stream].unique:
+            return Arrivals.concatenate([part.ends, part.tuples])
+        return part.ends
 
     def _follow(self, idle: Sequence[bool]) -> None:
         """Raise idle streams to the slowest of the others."""
@@ -69,7 +88,7 @@ class Pipeline:
 
     def restart(self, state: JoinState) -> None:
         """Begin again with an empty state; progress and figures stay."""
-        before, self.join = self.join, operator(self.plan, self.payloads, state)
+        before, self.join = self.join, operator(self.plan, self.payloads, state, self.told)
         self.join.matches, self.join.unmatched = before.matches, before.unmatched
         self.join.candidates = before.candidates
 
@@ -106,11 +125,29 @@ class Pipeline:
 
     # -- results ---------------------------------------------------------------------------
 
+    def record_batches(self, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
+        """What leaves the join: results, with ends where they are asked for; or finals alone."""
+        for piece in pieces:
+            if self.finals is not None:
+                final = self.finals.absorb(piece)
+                if final is not None:
+                    yield final
+            elif self.leaves(piece):
+                yield self.record_batch(piece)
+
+    def leaves(self, piece: Piece) -> bool:
+        """Is this piece part of the result?"""
+        return piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate)
+
     def record_batch(self, piece: Piece) -> pa.RecordBatch:
         """Gather a piece's rows, one `take` for each column."""
         length = len(piece.ts)
         arrays = [
-            self.payloads[stream].struct(piece.rows[stream], length, self.schema.field(at).type)
+            self.ended(stream, piece, self.schema.field(at).type)
+            if piece.kind == "end"
+            else self.payloads[stream].struct(
+                piece.rows[stream], length, self.schema.field(at).type
+            )
             for at, stream in enumerate(self.plan.shown)
         ]
         ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
@@ -118,6 +155,16 @@ class Pipeline:
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def ended(self, stream: int, piece: Piece, kind: pa.StructType) -> pa.StructArray:
+        """A stream's structs for keys that ended: the key, wherever it was said, and nulls."""
+        said = next(s for s, rows in enumerate(piece.rows) if rows is not None)
+        rows = piece.rows[said]
+        assert rows is not None
+        payload, streams = self.payloads[said], self.plan.streams
+        paths = zip(streams[stream].key or (), streams[said].key or (), strict=True)
+        values = {its: payload.column(mine, rows) for its, mine in paths}
+        return nested(values, kind, len(rows))
 
     def figures(self) -> Metrics:
         """The metrics so far."""
@@ -130,6 +177,15 @@ class Pipeline:
             figures.live_rows[name] = join.state.live_rows(stream)
             figures.live_bytes[name] = join.state.nbytes(stream)
             figures.peak_rows[name] = join.state.peak_rows(stream)
+            if isinstance(join, PunctuatedJoin):
+                figures.punctuations[name] = join.counted(c.ACTED_ONE, stream)
+                figures.violations[name] = join.counted(c.VIOLATIONS_ONE, stream)
+                figures.purged[name] = join.counted(c.PURGED_ONE, stream)
+                figures.discarded[name] = join.counted(c.DISCARDED_ONE, stream)
+                figures.skipped[name] = join.counted(c.SKIPPED_ONE, stream)
+                figures.flags[name] = join.state.live_flags(stream)
+        figures.ended, figures.ended_early = int(join.cursor[c.ENDED]), int(join.cursor[c.EARLY])
+        figures.finals = 0 if self.finals is None else self.finals.count
         figures.comparisons, figures.checks = join.work()
         figures.candidates = join.candidates
         figures.matches = join.matches
@@ -139,6 +195,8 @@ class Pipeline:
 
 def output_schema(plan: JoinPlan) -> pa.Schema:
     """One struct per shown stream, `ts`, and `kind` where rows can be other than matches."""
+    if plan.finals:
+        return final_schema(plan)
     fields = [pa.field(plan.streams[s].name, _struct_type(plan, s)) for s in plan.shown]
     first = plan.streams[0]
     time = expressions.resolve(first.schema, first.time)
@@ -149,9 +207,30 @@ def output_schema(plan: JoinPlan) -> pa.Schema:
 
 
 def _struct_type(plan: JoinPlan, stream: int) -> pa.DataType:
-    """A stream's columns. Where the struct may be null, so may they: Parquet takes nothing else."""
+    """A stream's columns. Where the struct may be null, so may they: Parquet takes nothing else.
+
+    An end has nothing but its key.
+    """
     alone = [plan.marked or plan.preserved[other] for other in plan.shown if other != stream]
     fields = list(plan.streams[stream].schema)
-    if any(alone):
+    if any(alone) or plan.punctuate:
         fields = [field.with_nullable(True) for field in fields]
     return pa.struct(fields)
+
+
+def nested(values: dict[str, pa.Array], kind: pa.StructType, length: int) -> pa.StructArray:
+    """Structs of that type with these (possibly dotted) columns, and nulls for all others."""
+    arrays = []
+    for field in kind:
+        inner = {
+            path[len(field.name) + 1 :]: value
+            for path, value in values.items()
+            if path.startswith(f"{field.name}.")
+        }
+        if field.name in values:
+            arrays.append(values[field.name].cast(field.type))
+        elif inner and pa.types.is_struct(field.type):
+            arrays.append(nested(inner, field.type, length))
+        else:
+            arrays.append(pa.nulls(length, field.type))
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))

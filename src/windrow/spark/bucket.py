@@ -28,10 +28,11 @@ from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store, check_question
 from windrow.state.join_state import STREAMS, JoinState, Structure
-from windrow.state.room import HEAP
+from windrow.state.punctuated_state import PunctuatedState
+from windrow.state.room import HEAP, Room
 
 #: Raised whenever the meaning of the state's arrays changes.
-LAYOUT = 1
+LAYOUT = 2
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ class BucketJoin:
         self.payloads = [ChunkPayload(stream, self._open_chunk) for stream in plan.streams]
         self.directory = Directory(buckets, question(plan), list(plan.reaches))
         # On the heap: small, and replaced by what the arena has or by `restart`.
-        self.pipeline = Pipeline(plan, self.payloads, JoinState(*self._structure()))
+        self.pipeline = Pipeline(plan, self.payloads, self._state(HEAP), told=not finite)
+        if self.pipeline.finals is not None:
+            self.pipeline.finals.store.open = self._open_chunk
 
     @property
     def counted(self) -> bool:
@@ -93,11 +96,17 @@ class BucketJoin:
 
     def empty_state(self) -> JoinState:
         """A state with nothing in it, made in the arena."""
-        return JoinState(*self._structure(), room=self.arena or HEAP)
+        return self._state(self.arena or HEAP)
+
+    def _state(self, room: Room) -> JoinState:
+        structure, parts = self._structure()
+        if self.plan.punctuated:
+            return PunctuatedState(parts, room=room)
+        return JoinState(structure, parts, room=room)
 
     def _layout(self) -> list[object]:
         """What the arrays in the arena mean: another structure or version cannot use them."""
-        return [LAYOUT, *self._structure()]
+        return [LAYOUT, *self._structure(), self.plan.punctuated]
 
     def _structure(self) -> tuple[Structure, int]:
         return rebuild.structure(self.plan, self.counted)
@@ -118,6 +127,8 @@ class BucketJoin:
                 arena.clear()
             fresh = cls(plan, buckets, store, arena, built=built)
             fresh.pipeline.restart(fresh.empty_state())
+            if fresh.pipeline.finals is not None:
+                fresh.pipeline.finals.begin(arena or HEAP)
             return fresh
         kept = Directory.from_text(text)
         check_question(kept, buckets, question(plan))
@@ -134,8 +145,12 @@ class BucketJoin:
         join.hit = found is not None
         if found is not None and arena is not None:
             join.pipeline.join.attach(*found, arena)
+            if join.pipeline.finals is not None:
+                join.pipeline.finals.attach(*found, arena, kept.partials)
         else:
             join.pipeline.restart(join.empty_state())
+            if join.pipeline.finals is not None:
+                join.pipeline.finals.begin(arena or HEAP)
             rebuild.from_log(join)
         if kept.reaches != list(plan.reaches):
             # What was dropped stays dropped, whatever the windows are from now on.
@@ -154,8 +169,11 @@ class BucketJoin:
 
     # -- a micro-batch ---------------------------------------------------------------------
 
-    def process(self, packed: Sequence[Packed]) -> Iterator[Piece]:
-        """Join a micro-batch and make it durable; results come while it runs."""
+    def process(self, packed: Sequence[Packed]) -> Iterator[Piece | pa.RecordBatch]:
+        """Join a micro-batch and make it durable; results come while it runs.
+
+        They are pieces, or finished batches of finals.
+        """
         directory = self.directory
         directory.batch += 1
         # Two attempts at a micro-batch may both reach the state store, each on its own host. They
@@ -167,7 +185,13 @@ class BucketJoin:
             self._admit(side, arrived[side], packed, before[side]) for side in range(STREAMS)
         ]
         idle = self._idle(packed)
-        yield from self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
+        for piece in self.pipeline.feed(admitted, [self.finite] * STREAMS, idle):
+            if self.pipeline.finals is not None:
+                final = self.pipeline.finals.absorb(piece)
+                if final is not None:
+                    yield final
+            elif self.pipeline.leaves(piece):
+                yield piece
         if self.finite:
             return
         directory.progress = [progress.now for progress in self.pipeline.progress]
@@ -177,6 +201,9 @@ class BucketJoin:
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
             arrays, facts = self.pipeline.join.parts()
+            if self.pipeline.finals is not None:
+                more, further = self.pipeline.finals.parts()
+                arrays, facts = {**arrays, **more}, {**facts, **further}
             self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
@@ -205,6 +232,7 @@ class BucketJoin:
             tuples=_shifted(part.tuples, first),
             keyless=_shifted(part.keyless, first),
             late=_shifted(part.late, first),
+            ends=_shifted(part.ends, first),
             bad=sum(row.bad for row in mine),
             beats=sum(row.beats for row in mine),
             newest=max((row.newest for row in mine if row.newest is not None), default=None),
@@ -252,6 +280,12 @@ def question(plan: JoinPlan) -> dict[str, object]:
         ],
         # What a count window holds cannot be told from the log under another time window.
         "windows beside a count window": list(plan.reaches) if counted else None,
+        # A flag's life follows from the windows, and what it has thrown out does not come back.
+        "punctuations": [[s.ends, s.ends_to, s.unique] for s in plan.streams]
+        if plan.punctuated
+        else None,
+        "windows beside punctuations": list(plan.reaches) if plan.punctuated else None,
+        "finals": [[f.function, f.stream, f.column] for f in plan.finals] or None,
     }
 
 
@@ -264,7 +298,11 @@ def _together(parts: Sequence[Columns]) -> Columns:
     null = np.concatenate([none.astype(np.bool_), *nulls])
     hashes = np.concatenate([none, *(part.keys.hashes for part in parts)])
     ts = np.concatenate([none, *(part.ts for part in parts)])
-    return Columns(ts, Keys(hashes, null if null.any() else None, ()))
+    ends = None
+    if any(part.ends is not None for part in parts):
+        said = [np.zeros(len(p.ts), np.bool_) if p.ends is None else p.ends for p in parts]
+        ends = np.concatenate(said)
+    return Columns(ts, Keys(hashes, null if null.any() else None, ()), ends=ends)
 
 
 def _shifted(arrivals: Arrivals, first: int) -> Arrivals:

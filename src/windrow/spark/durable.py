@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
-from windrow.spark import blobs, rebuild, renew
+from windrow.spark import blobs, punctuations, rebuild, renew
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Delta, Entry, expired_chunks
 from windrow.state.join_state import STREAMS
@@ -38,9 +38,12 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
         for part in arrived[side]:
             _append_if_stored(join, side, part, before)
         if not join.counted:
-            forget(join, expired_chunks(join.directory, side))
+            span = join.plan.span if join.plan.punctuated else None
+            forget(join, expired_chunks(join.directory, side, span))
         _log_matches(join, side)
-    if join.counted:
+    if join.plan.punctuated:
+        punctuations.log(join)
+    if join.counted or join.plan.punctuated:
         renew.if_sparse(join)
     for side in range(STREAMS):
         for run in list(_runs_of_chunks(join, side)):
@@ -57,6 +60,8 @@ def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequen
         before[side], before[1 - side], directory.progress[1 - side],
     )  # fmt: skip
     stored = rebuild.stored_rows(join, entry, part.columns, directory.reaches[side])
+    if join.plan.punctuated:
+        stored = np.union1d(stored, punctuations.said(join, side, part.columns))
     if not len(stored):
         join.payloads[side].drop(chunk.first)
         return
@@ -87,15 +92,20 @@ def forget(join: BucketJoin, gone: list[Entry]) -> None:
 
 def _log_matches(join: BucketJoin, side: int) -> None:
     """Write down which rows were matched, where that decides what leaves later."""
-    plan, directory, operator = join.plan, join.directory, join.pipeline.join
+    plan, operator = join.plan, join.pipeline.join
     if not (plan.preserved[side] or (plan.how == "semi" and side == 0)):
         return
+    log_rows(join, side, "matched", operator.flags.news(side))
+
+
+def log_rows(join: BucketJoin, side: int, kind: str, rows: NDArray[np.int64]) -> None:
+    """Write row ids of a stream down, and merge what was written before."""
+    directory = join.directory
     oldest = directory.oldest_row(side)
-    for delta in [d for d in directory.deltas if d.stream == side and d.newest_row < oldest]:
+    for delta in [d for d in directory.deltas_of(kind, side) if d.newest_row < oldest]:
         drop_delta(join, delta)
-    rows = operator.flags.news(side)
-    add_delta(join, side, rows[rows >= oldest], 0)
-    mine = [delta for delta in directory.deltas if delta.stream == side]
+    add_delta(join, side, rows[rows >= oldest], 0, kind)
+    mine = directory.deltas_of(kind, side)
     for (merged, small), run in groupby(mine, key=lambda d: (d.merged, d.rows * 8 < SMALL_BYTES)):
         deltas = list(run)
         if small and len(deltas) >= MERGED_AT_ONCE:
@@ -103,18 +113,23 @@ def _log_matches(join: BucketJoin, side: int) -> None:
             for delta in deltas:
                 drop_delta(join, delta)
             together = np.sort(np.concatenate(found))
-            add_delta(join, side, together[together >= oldest], merged + 1)
+            add_delta(join, side, together[together >= oldest], merged + 1, kind)
     directory.deltas.sort(key=lambda delta: -delta.merged)
 
 
-def add_delta(join: BucketJoin, side: int, rows: NDArray[np.int64], merged: int) -> None:
+def add_delta(
+    join: BucketJoin, side: int, rows: NDArray[np.int64], merged: int, kind: str = "matched"
+) -> None:
+    """Write sorted row ids down."""
     if len(rows):
-        delta = Delta(join.directory.number(), side, len(rows), int(rows[-1]), merged)
-        join.store.write(delta.number, rows.tobytes())
+        number = join.directory.number()
+        join.store.write(number, rows.tobytes())
+        delta = Delta(number, side, len(rows), int(rows[-1]), merged, kind)
         join.directory.deltas.append(delta)
 
 
 def drop_delta(join: BucketJoin, delta: Delta) -> None:
+    """Forget a delta."""
     join.store.remove(delta.number)
     join.directory.deltas.remove(delta)
 

@@ -25,7 +25,7 @@ from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 #: How the names of columns that are added to stored rows begin.
@@ -72,6 +72,15 @@ def loose(kind: pa.DataType) -> pa.DataType:
         key = kind.key_field.with_type(loose(kind.key_type))
         return pa.map_(key, item.with_type(loose(item.type)).with_nullable(True))
     return kind
+
+
+def column_text(column: Column, what: str) -> str:
+    """A predicate that was given as a Column, as SQL text."""
+    try:
+        text: str = column._jc.node().sql()  # type: ignore[operator]
+    except (AttributeError, TypeError, PySparkException) as error:
+        raise WindrowError(f"{what} is a Column that has no SQL text; pass SQL text") from error
+    return text
 
 
 def join(plan: JoinPlan) -> DataFrame:

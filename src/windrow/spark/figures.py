@@ -23,8 +23,10 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from windrow import expressions
+from windrow.kernels import cursor as c
 from windrow.model import BEGINNING, END, BatchMetrics, JoinPlan
 from windrow.operators.pipeline import Pipeline
+from windrow.state.punctuated_state import PunctuatedState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,6 +83,11 @@ class BucketFigures:
     live_rows: Sequence[int]
     live_bytes: Sequence[int]
     progress: Sequence[int]
+    punctuations: Sequence[int] = (0, 0)
+    violations: Sequence[int] = (0, 0)
+    flags: Sequence[int] = (0, 0)
+    ended: int = 0
+    finals: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,23 +168,38 @@ class Tally:
         state = pipeline.join.state
         streams = range(len(pipeline.names))
         per_stream, whole = self._counts()
-        tuples, late, bad, beats = (
+        tuples, late, bad, beats, punctuations, violations = (
             tuple(a - b for a, b in zip(after, before, strict=True))
             for after, before in zip(per_stream, self._per_stream, strict=True)
         )
-        matches, unmatched = (a - b for a, b in zip(whole, self._whole, strict=True))
+        matches, unmatched, ended, finals = (a - b for a, b in zip(whole, self._whole, strict=True))
         return BucketFigures(
             tuples, late, bad, beats, matches, unmatched,
             tuple(state.live_rows(stream) for stream in streams),
             tuple(state.nbytes(stream) for stream in streams),
             tuple(progress.now for progress in pipeline.progress),
+            punctuations, violations,
+            tuple(
+                state.live_flags(stream) if isinstance(state, PunctuatedState) else 0
+                for stream in streams
+            ),
+            ended, finals,
         )  # fmt: skip
 
     def _counts(self) -> tuple[list[list[int]], list[int]]:
         found, join = self._pipeline.metrics, self._pipeline.join
         counted = (found.tuples, found.late, found.bad, found.beats)
         per_stream = [[by_name[name] for name in self._pipeline.names] for by_name in counted]
-        return per_stream, [join.matches, join.unmatched]
+        streams = range(len(self._pipeline.names))
+        for first in (c.ACTED_ONE, c.VIOLATIONS_ONE):
+            per_stream.append([int(join.cursor[first + stream]) for stream in streams])
+        finals = self._pipeline.finals
+        return per_stream, [
+            join.matches,
+            join.unmatched,
+            int(join.cursor[c.ENDED]),
+            0 if finals is None else finals.count,
+        ]
 
 
 class Added(AccumulatorParam[Records]):
@@ -300,10 +322,15 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
         late=summed([bucket.late for bucket in buckets]),
         bad=summed([bucket.bad for bucket in buckets]),
         beats=summed([bucket.beats for bucket in buckets]),
+        punctuations=summed([bucket.punctuations for bucket in buckets]),
+        violations=summed([bucket.violations for bucket in buckets]),
         matches=sum(bucket.matches for bucket in buckets),
         unmatched=sum(bucket.unmatched for bucket in buckets),
+        ended=sum(bucket.ended for bucket in buckets),
+        finals=sum(bucket.finals for bucket in buckets),
         live_rows=summed([bucket.live_rows for bucket in buckets]),
         live_bytes=summed([bucket.live_bytes for bucket in buckets]),
+        flags=summed([bucket.flags for bucket in buckets]),
         progress={
             name: moment(now, zoned)
             for name, now, zoned in zip(names, progress, join.zoned, strict=True)

@@ -64,13 +64,28 @@ class Entry:
 
 @dataclass(frozen=True)
 class Delta:
-    """Row ids of a stream that were matched, as an array in a blob."""
+    """What a batch changed about stored rows, as an array in a blob.
+
+    matched, removed: row ids of a stream, that met a partner or that a punctuation threw or kept
+    out. flags: what became of punctuation flags; `newest_row` is then the largest of their times.
+    taken: numbers of partial rows that went into finals.
+    """
 
     number: int
     stream: int
     rows: int
     newest_row: int
     merged: int = 0
+    kind: str = "matched"
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Partial rows of finals in a blob: numbers [first, first + rows)."""
+
+    number: int
+    first: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,7 @@ class Directory:
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    partials: list[Partials] = field(default_factory=list)
 
     def number(self) -> int:
         """A number for the next blob."""
@@ -111,6 +127,10 @@ class Directory:
     def of(self, stream: int) -> list[Entry]:
         """A stream's chunks, oldest first."""
         return [entry for entry in self.chunks if entry.stream == stream]
+
+    def deltas_of(self, kind: str, stream: int) -> list[Delta]:
+        """The changes of one kind to a stream's rows, oldest first."""
+        return [delta for delta in self.deltas if (delta.kind, delta.stream) == (kind, stream)]
 
     def oldest_row(self, stream: int) -> int:
         """The smallest row id of a stream that is in a chunk."""
@@ -126,7 +146,7 @@ class Directory:
     def to_text(self) -> str:
         """As it is kept: rows of numbers, because there may be hundreds."""
         plain = {**self.__dict__}
-        for name in ("chunks", "deltas", "changes"):
+        for name in ("chunks", "deltas", "changes", "partials"):
             plain[name] = [list(asdict(part).values()) for part in plain[name]]
         return json.dumps(plain)
 
@@ -143,6 +163,7 @@ class Directory:
         plain["chunks"] = [Entry(*values) for values in plain["chunks"]]
         plain["deltas"] = [Delta(*values) for values in plain["deltas"]]
         plain["changes"] = [Change(*values) for values in plain["changes"]]
+        plain["partials"] = [Partials(*values) for values in plain.get("partials", ())]
         return cls(**plain)
 
 
@@ -163,14 +184,18 @@ def check_question(kept: Directory, buckets: int, question: dict[str, Any]) -> N
             )
 
 
-def expired_chunks(directory: Directory, stream: int) -> list[Entry]:
+def expired_chunks(directory: Directory, stream: int, span: int | None = None) -> list[Entry]:
     """The chunks of one stream that have no stored tuple left.
 
-    A list drops from its old end only, so a chunk is gone only when all before it are.
+    A list drops from its old end only, so a chunk is gone only when all before it are. With
+    punctuations a chunk's flags live on for their `span`, until both streams have passed it.
     """
     gone: list[Entry] = []
+    reach, bound = directory.reaches[stream], directory.progress[1 - stream]
+    if span is not None:
+        reach, bound = span, min(directory.progress)
     for chunk in directory.of(stream):
-        if chunk.newest + directory.reaches[stream] >= directory.progress[1 - stream]:
+        if chunk.newest + reach >= bound:
             break
         gone.append(chunk)
     return gone

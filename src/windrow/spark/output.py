@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions, types
+from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.model import JoinPlan
 from windrow.operators.arrivals import Piece
+from windrow.operators.finals import final_schema
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs
 
@@ -68,6 +70,8 @@ class Output:
     @property
     def flat(self) -> bool:
         """Do results travel as flat columns?"""
+        if self.plan.finals:
+            return False
         kinds = [field.dataType for schema in self.schemas for field in schema]
         return all(is_flat(kind) for kind in [*kinds, self.time])
 
@@ -78,6 +82,10 @@ class Output:
         return bool(others) and (
             self.plan.marked or any(self.plan.preserved[other] for other in others)
         )
+
+    def _loose(self, at: int, field: types.StructField) -> bool:
+        """Can a column of the shown stream at that place be null? An end has its key alone."""
+        return field.nullable or self.nullable(at) or self.plan.punctuate
 
     # -- the type on the way ---------------------------------------------------------------
 
@@ -90,7 +98,7 @@ class Output:
             if self.nullable(at):
                 fields.append(types.StructField(f"there_{at}", types.BooleanType(), False))
             for number, field in enumerate(schema):
-                loose = field.nullable or self.nullable(at)
+                loose = self._loose(at, field)
                 fields.append(
                     types.StructField(f"c_{at}_{number}", _travels_as(field.dataType), loose)
                 )
@@ -100,20 +108,47 @@ class Output:
         return types.StructType(fields)
 
     def final(self) -> types.StructType:
-        """The type of the join: one struct per shown stream, `ts`, maybe `kind`."""
+        """The type of the join: one struct per shown stream, `ts`, maybe `kind`; or finals."""
+        if self.plan.finals:
+            return self._finals()
         fields = [
-            types.StructField(self.plan.streams[stream].name, schema)
-            for stream, schema in zip(self.plan.shown, self.schemas, strict=True)
+            types.StructField(self.plan.streams[stream].name, self._struct(at))
+            for at, stream in enumerate(self.plan.shown)
         ]
         fields.append(types.StructField("ts", self.time, metadata=UNORDERED))
         if self.plan.marked:
             fields.append(types.StructField("kind", types.StringType()))
         return types.StructType(fields)
 
+    def _struct(self, at: int) -> types.StructType:
+        return types.StructType(
+            [
+                types.StructField(f.name, f.dataType, self._loose(at, f), f.metadata)
+                for f in self.schemas[at]
+            ]
+        )
+
+    def _finals(self) -> types.StructType:
+        """Key columns as the first stream has them, aggregates as Arrow makes them, `ts`."""
+        schema = final_schema(self.plan)
+        count = len(self.plan.streams[0].key or ())
+        fields = [
+            types.StructField(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True))
+            for field in list(schema)[:-1]
+        ]
+        for number, path in enumerate(self.plan.streams[0].key or ()):
+            field = next((f for f in self.schemas[0] if f.name == path), None)
+            if field is not None and number < count:
+                fields[number] = types.StructField(fields[number].name, field.dataType)
+        fields.append(types.StructField("ts", self.time, metadata=UNORDERED))
+        return types.StructType(fields)
+
     # -- in a worker -----------------------------------------------------------------------
 
-    def frame(self, pipeline: Pipeline, piece: Piece) -> pd.DataFrame:
+    def frame(self, pipeline: Pipeline, piece: Piece | pa.RecordBatch) -> pd.DataFrame:
         """A piece of results as the processor hands it over."""
+        if isinstance(piece, pa.RecordBatch):
+            return pd.DataFrame({"blob": [blobs.encode(piece).to_pybytes()]})
         if not self.flat:
             blob = blobs.encode(pipeline.record_batch(piece)).to_pybytes()
             return pd.DataFrame({"blob": [blob]})
@@ -122,9 +157,12 @@ class Output:
         for at, stream in enumerate(self.plan.shown):
             rows = piece.rows[stream]
             if self.nullable(at):
-                arrays.append(pa.repeat(rows is not None, length))
+                arrays.append(pa.repeat(rows is not None or piece.kind == "end", length))
             payload: Any = pipeline.payloads[stream]
-            if rows is None:
+            if piece.kind == "end":
+                kind = pipeline.schema.field(at).type
+                columns = pipeline.ended(stream, piece, kind).flatten()
+            elif rows is None:
                 kinds = [field.type for field in self.plan.streams[stream].schema]
                 columns = [pa.nulls(length, kind) for kind in kinds]
             else:
@@ -170,7 +208,7 @@ class Output:
         """A travelling column. What comes from Python may be null to Spark, even if it never is."""
         column = functions.col(f"c_{at}_{number}")
         field = self.schemas[at][number]
-        if field.nullable or self.nullable(at):
+        if self._loose(at, field):
             return column
         kind = _travels_as(field.dataType)
         never: Any = b"" if isinstance(kind, types.BinaryType) else "0"

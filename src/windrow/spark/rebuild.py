@@ -22,6 +22,8 @@ from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
+from windrow.operators.punctuated_join import cell_of
+from windrow.spark import punctuations
 from windrow.spark.log import Change, Entry
 from windrow.state.join_state import STREAMS, Structure
 
@@ -51,6 +53,8 @@ def from_log(join: BucketJoin) -> None:
         return
     for stream in range(STREAMS):
         _restore_lists(join, stream)
+    if join.plan.punctuated:
+        punctuations.restore(join)
 
 
 def _restore_flags(join: BucketJoin) -> None:
@@ -60,12 +64,19 @@ def _restore_flags(join: BucketJoin) -> None:
     oldest = [directory.oldest_row(stream) for stream in range(STREAMS)]
     operator.flags.covers(directory.next_rows)
     operator.flags.cover(oldest)
-    for delta in directory.deltas:
-        rows = np.frombuffer(join.store.read(delta.number), np.int64)
-        operator.flags.set(delta.stream, rows[rows >= oldest[delta.stream]])
+    for stream in range(STREAMS):
+        rows = logged_rows(join, stream, "matched")
+        operator.flags.set(stream, rows[rows >= oldest[stream]])
     for stream in range(STREAMS):
         # They are in the log already.
         operator.flags.news(stream)
+
+
+def logged_rows(join: BucketJoin, stream: int, kind: str) -> NDArray[np.int64]:
+    """The row ids that deltas of one kind name."""
+    deltas = join.directory.deltas_of(kind, stream)
+    found = [np.frombuffer(join.store.read(delta.number), np.int64) for delta in deltas]
+    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 # -- time windows ------------------------------------------------------------------------------
@@ -78,6 +89,7 @@ def _restore_lists(join: BucketJoin, stream: int) -> None:
     """
     directory = join.directory
     entries = directory.of(stream)
+    removed = logged_rows(join, stream, "removed")
     last = Change(directory.batch, directory.reaches, directory.progress)
     after = -1
     for change in [*directory.changes, last]:
@@ -88,7 +100,8 @@ def _restore_lists(join: BucketJoin, stream: int) -> None:
                 key=lambda entry: entry.batch,
             )
         ]
-        _append(join, stream, stored, change)
+        left = [records[~np.isin(records[:, ls.ROW], removed)] for records in stored]
+        _append(join, stream, left, change)
         after = change.batch
 
 
@@ -128,6 +141,8 @@ def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) ->
     stored = in_time & (columns.ts + reach >= progress)
     if columns.keys.null is not None:
         stored &= ~columns.keys.null
+    if columns.ends is not None:
+        stored &= ~columns.ends
     return np.flatnonzero(stored)
 
 
@@ -159,11 +174,6 @@ def rows_of(join: BucketJoin, entry: Entry) -> pa.RecordBatch:
     payload = join.payloads[entry.stream]
     chunk = next(chunk for chunk in payload.chunks if chunk.first == entry.first)
     return payload.opened(chunk)
-
-
-def cell_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """The cell of each key, as the kernels place it."""
-    return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32
 
 
 # -- count windows -----------------------------------------------------------------------------

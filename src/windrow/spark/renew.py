@@ -1,8 +1,8 @@
-"""The log of a join with count windows, written anew once most of it is dead.
+"""A log that is written anew once most of it is dead.
 
-Under a count window one old tuple of a rare key can hold its chunk for ever, so chunks are not
-dropped one by one: when the log has twice the rows that are live, the live ones become one chunk,
-with new row ids, and the state is made again from it.
+Under a count window one old tuple of a rare key can hold its chunk for ever, and punctuations take
+tuples out of the middle of chunks. So, beside what time frees, when the log has twice the rows that
+are live, the live ones become one chunk, with new row ids, and the state is made again from it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.kernels import lists as ls
+from windrow.kernels import punctuated
 from windrow.model import BEGINNING
 from windrow.operators.columns import columns_of
 from windrow.operators.count_join import CountJoin
-from windrow.spark import blobs, durable, rebuild
+from windrow.operators.punctuated_join import PunctuatedJoin, flag_of, row_of
+from windrow.operators.window_join import WindowJoin
+from windrow.spark import blobs, durable, punctuations, rebuild
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Entry
 from windrow.state.join_state import STREAMS
@@ -31,31 +35,34 @@ LEAST_RENEWED = 1000
 def if_sparse(join: BucketJoin) -> None:
     """Write the log of live tuples only, with new row ids, and make the state again from it."""
     operator, directory = join.pipeline.join, join.directory
-    assert isinstance(operator, CountJoin)
     logged = sum(entry.rows for entry in directory.chunks)
-    live = [operator.state.live_rows(side) + operator.sync.held(side) for side in range(STREAMS)]
-    if logged <= max(LEAST_RENEWED, 2 * sum(live)):
+    if logged <= max(LEAST_RENEWED, 2 * sum(_live(operator, side) for side in range(STREAMS))):
         return
     kept = [_live_rows(operator, side) for side in range(STREAMS)]
-    flags = [
-        operator.flags.get(side, rows) if operator.config.flagged else np.zeros(0, np.bool_)
-        for side, rows in enumerate(kept)
-    ]
+    flags = [_matched(operator, side, rows) for side, rows in enumerate(kept)]
     names = [stream.schema.names for stream in join.plan.streams]
     batches = [
         pa.RecordBatch.from_arrays(payload.columns(rows), names[side])
         for side, (payload, rows) in enumerate(zip(join.payloads, kept, strict=True))
     ]
+    told = np.empty((6, 0), np.int64)
+    if isinstance(operator, PunctuatedJoin):
+        batches = [_in_list_order(operator, s, kept[s], batches[s]) for s in range(STREAMS)]
+        told = _flags(operator, kept)
     durable.forget(join, list(directory.chunks))
-    for delta in list(directory.deltas):
+    for delta in [delta for delta in directory.deltas if delta.kind != "taken"]:
         durable.drop_delta(join, delta)
     for side, batch in enumerate(batches):
         directory.next_rows[side] = batch.num_rows
         if batch.num_rows:
             _write(join, side, batch)
         durable.add_delta(join, side, np.flatnonzero(flags[side]), 0)
+    punctuations.add_flags(join, told, 0)
+    # They are numbered apart, and stay as they are.
+    finals, join.pipeline.finals = join.pipeline.finals, None
     join.pipeline.restart(join.empty_state())
     rebuild.from_log(join)
+    join.pipeline.finals = finals
 
 
 def _write(join: BucketJoin, side: int, batch: pa.RecordBatch) -> None:
@@ -64,13 +71,58 @@ def _write(join: BucketJoin, side: int, batch: pa.RecordBatch) -> None:
     number = join.directory.number()
     entry = Entry(
         number, side, 0, batch.num_rows, join.directory.batch, int(ts.min()), int(ts.max()),
-        len(blob), BEGINNING, BEGINNING, BEGINNING,
+        len(blob), BEGINNING, BEGINNING, BEGINNING, int(join.plan.punctuated),
     )  # fmt: skip
     durable.keep(join, entry, blob)
     join.payloads[side].add(Chunk(0, batch.num_rows, number, batch))
 
 
-def _live_rows(operator: CountJoin, side: int) -> NDArray[np.int64]:
-    """The row ids that are stored or wait, in the order they came."""
-    waiting = [chunk.row for chunk in operator.sync.waiting[side]]
-    return np.unique(np.concatenate([operator.state.rows(side), *waiting]))
+def _live(operator: WindowJoin, side: int) -> int:
+    """How many rows of a stream must be kept."""
+    if isinstance(operator, CountJoin):
+        return operator.state.live_rows(side) + operator.sync.held(side)
+    assert isinstance(operator, PunctuatedJoin)
+    waiting = len(operator.pending[side].ts)
+    return operator.state.live_rows(side) + operator.state.live_flags(side) + waiting
+
+
+def _live_rows(operator: WindowJoin, side: int) -> NDArray[np.int64]:
+    """The row ids that are stored or wait, or say that a key is over, in the order they came."""
+    parts = [operator.state.rows(side)]
+    if isinstance(operator, CountJoin):
+        parts += [chunk.row for chunk in operator.sync.waiting[side]]
+    elif isinstance(operator, PunctuatedJoin):
+        parts += [row_of(operator.state.flags(side)), operator.pending[side].row]
+    return np.unique(np.concatenate(parts))
+
+
+def _matched(operator: WindowJoin, side: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of these rows have met a partner. A row that is only a punctuation has no flag."""
+    matched = np.zeros(len(rows), np.bool_)
+    if operator.config.flagged:
+        known = (rows >= operator.flags.base[side]) & (rows < operator.flags.ends[side])
+        matched[known] = operator.flags.get(side, rows[known])
+    return matched
+
+
+def _in_list_order(
+    operator: PunctuatedJoin, side: int, kept: NDArray[np.int64], batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    """The rows with their places in the lists; -1 for those that are in none."""
+    order = np.full(len(kept), -1, np.int64)
+    stored = operator.state.rows(side)
+    order[np.searchsorted(kept, stored)] = np.arange(len(stored))
+    return batch.append_column(rebuild.ORDER, pa.array(order))
+
+
+def _flags(operator: PunctuatedJoin, kept: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The flags as they are, under the new row ids."""
+    parts = []
+    for side in range(STREAMS):
+        nodes = operator.state.flags(side)
+        rows = np.searchsorted(kept[side], row_of(nodes))
+        what, stream = np.full(len(nodes), punctuated.FLAGGED), np.full(len(nodes), side)
+        parts.append(
+            np.stack([what, stream, rows, nodes[:, ls.TS], nodes[:, ls.KEY], flag_of(nodes)])
+        )
+    return np.concatenate(parts, axis=1)

@@ -8,9 +8,9 @@
 ...     .load()
 ... )                                                               # doctest: +SKIP
 
-The rows are those of `windrow.workload.auctions(auctions, seed)`, in that order; an offset is a row
-number. Each process draws the tables for itself and keeps the last ones, so they should fit into
-memory several times.
+The rows are those of `windrow.workload.auctions(auctions, seed)`, or with `closing=true` those of
+`closing_auctions`, in that order; an offset is a row number. Each process draws the tables for
+itself and keeps the last ones, so they should fit into memory several times.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Rows:
     auctions: int
     seed: int
     rows_per_batch: int
+    closing: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Rows:
@@ -81,11 +82,12 @@ class Rows:
             _number(options, "auctions", 10_000, least=1),
             _number(options, "seed", 0, least=0),
             _number(options, "rows_per_batch", 10_000, least=1),
+            options.get("closing", "false").lower() == "true",
         )
 
     def all(self) -> pa.Table:
         """The whole table."""
-        return _drawn(self.auctions, self.seed)[TABLES.index(self.table)]
+        return _drawn(self.auctions, self.seed, self.closing)[TABLES.index(self.table)]
 
     def ranges(self, start: int, stop: int) -> list[Range]:
         """These rows in tasks of at most a batch."""
@@ -111,12 +113,14 @@ def _number(options: Mapping[str, str], name: str, default: int, least: int) -> 
 
 
 @lru_cache(maxsize=2)
-def _drawn(auctions: int, seed: int) -> tuple[pa.Table, pa.Table]:
+def _drawn(auctions: int, seed: int, closing: bool) -> tuple[pa.Table, pa.Table]:
+    if closing:
+        return workload.closing_auctions(auctions, seed)
     return workload.auctions(auctions, seed)
 
 
 class AuctionsSource(DataSource):
-    """Options: table (auctions or bids), auctions (how many), seed, rows_per_batch."""
+    """Options: table (auctions or bids), auctions (how many), seed, rows_per_batch, closing."""
 
     @classmethod
     def name(cls) -> str:
@@ -124,7 +128,8 @@ class AuctionsSource(DataSource):
 
     def schema(self) -> types.StructType:
         rows = Rows.of(self.options)
-        schema: types.StructType = from_arrow_schema(_drawn(1, 0)[TABLES.index(rows.table)].schema)
+        few = _drawn(1, 0, rows.closing)[TABLES.index(rows.table)]
+        schema: types.StructType = from_arrow_schema(few.schema)
         return schema
 
     def reader(self, schema: types.StructType) -> DataSourceReader:

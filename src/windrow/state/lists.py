@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
+from windrow.kernels.inodes import EMPTY
 from windrow.model import BEGINNING, END, WindrowError
 from windrow.state.room import HEAP, Room
 
@@ -200,6 +201,12 @@ class Lists:
     def stale(self, first: int, step: int, reach: int, bound: int) -> int:
         """Live records that could be gone: a lazy strategy, or disorder, still keeps them."""
         return int(np.sum(self.live_records_of(first, step)[:, ls.TS] + reach < bound))
+
+    def count_empty(self) -> None:
+        """Count the records that punctuations have emptied anew, after a restore."""
+        for lst in range(len(self.meta)):
+            emptied = self.live_records(lst)[:, ls.ROW] == EMPTY
+            self.meta[lst, ls.DEAD] = int(emptied.sum())
 
     def _length(self, lst: int) -> int:
         return int(self.meta[lst, ls.NEXT] - self.meta[lst, ls.LOW])

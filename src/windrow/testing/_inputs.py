@@ -31,24 +31,26 @@ PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 class Rows:
     """A stream's rows told apart: `times` in µs, and what each row is.
 
-    A row is a tuple, a heartbeat (`beats` holds on it), or bad (no time). Bad comes first:
-    a heartbeat without a time says nothing.
+    A row is a tuple, a heartbeat (`beats` holds on it), a punctuation (`ends` does), or bad (no
+    time). Bad comes first: a heartbeat without a time says nothing. Then punctuations.
     """
 
     times: Ints
     bad: Flags
     beats: Flags
+    ends: Flags
 
     @property
     def tuples(self) -> Ints:
         """The row numbers of the tuples."""
-        return np.flatnonzero(~self.bad & ~self.beats).astype(np.int64)
+        return np.flatnonzero(~self.bad & ~self.beats & ~self.ends).astype(np.int64)
 
 
 def read(stream: Stream) -> Rows:
     """Tell the rows of a stream apart."""
     times, bad = _micros(column(stream, stream.time), stream)
-    return Rows(times, bad, _beats(stream) & ~bad)
+    ends = _marked(stream, stream.ends) & ~bad
+    return Rows(times, bad, _marked(stream, stream.beats) & ~bad & ~ends, ends)
 
 
 def column(stream: Stream, name: str) -> pa.ChunkedArray:
@@ -168,17 +170,18 @@ def _micros(values: pa.ChunkedArray, stream: Stream) -> tuple[Ints, Flags]:
     return times * (1_000_000 // per_second), bad
 
 
-def _beats(stream: Stream) -> Flags:
+def _marked(stream: Stream, predicate: str | None) -> Flags:
+    """The rows on which a predicate holds, by DuckDB's word."""
     table: pa.Table = stream.data
     flags = np.zeros(table.num_rows, np.bool_)
-    if stream.beats is None:
+    if predicate is None:
         return flags
-    wanted = {name for _, name in named_columns(stream.beats)}
+    wanted = {name for _, name in named_columns(predicate)}
     seen = table.select([c for c in table.column_names if c.lower() in wanted])
     seen = seen.append_column("__row", pa.array(np.arange(table.num_rows), pa.int64()))
     with connect() as db:
         db.register("__rows", seen)
-        found = db.sql(f"SELECT __row FROM __rows WHERE ({stream.beats})").to_arrow_table()
+        found = db.sql(f"SELECT __row FROM __rows WHERE ({predicate})").to_arrow_table()
     flags[found.column("__row").to_numpy()] = True
     return flags
 

@@ -111,7 +111,8 @@ def late_tuples(stream: Stream, rows: Rows, batch_rows: int | None) -> list[int]
             if rows.beats[row]:
                 progress = max(progress, time)
             else:
-                if time < before:
+                # A punctuation moves progress as a tuple does, and is never late.
+                if time < before and not rows.ends[row]:
                     late.append(row)
                 progress = max(progress, time - stream.lateness)
     return late

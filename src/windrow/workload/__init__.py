@@ -1,4 +1,4 @@
-"""Seeded streams for tests, experiments and benchmarks: arrivals, keys, disorder.
+"""Seeded streams for tests, experiments and benchmarks: arrivals, keys, punctuations, disorder.
 
 Everything is drawn with numpy in bulk, and the same seed gives the same rows on every machine
 with the same numpy.
@@ -10,20 +10,24 @@ with the same numpy.
 """
 
 from windrow.workload.arrivals import Seed, arrivals
-from windrow.workload.auctions import auctions
+from windrow.workload.auctions import auctions, closing_auctions
 from windrow.workload.disorder import disorder
 from windrow.workload.keys import Keys, Uniform, Zipf, selectivity
+from windrow.workload.punctuations import Pattern, punctuated
 from windrow.workload.tables import pair, standard, stream_table
 
 __all__ = [
     "Keys",
+    "Pattern",
     "Seed",
     "Uniform",
     "Zipf",
     "arrivals",
     "auctions",
+    "closing_auctions",
     "disorder",
     "pair",
+    "punctuated",
     "selectivity",
     "standard",
     "stream_table",

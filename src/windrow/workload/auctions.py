@@ -19,6 +19,10 @@ MEAN_BID_DELAY = 150.0
 BIDS_PER_AUCTION = 5
 SHARE_WITHOUT_BIDS = 0.2
 HEAT = 0.9
+#: Auctions that close: how far apart they open, how long they are open on average and at most.
+SECONDS_BETWEEN_OPENINGS = 5.0
+OPEN_SECONDS = 5_400.0
+MOST_OPEN_SECONDS = 86_400.0
 
 
 def auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Table]:
@@ -56,6 +60,60 @@ def auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Table]:
         }
     )
     return auctions_table, _bids(opened, reserve, rng)
+
+
+def closing_auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Table]:
+    """`n` auctions that open and close, and a stream of bids that says when one is over.
+
+    Tables
+    ------
+    auctions
+        auction_id (int64), seller (string), opened_at.
+    bids
+        auction_id, bidder (string), price (double), at, closed (bool); in time order. A row with
+        `closed` is no bid: it says that its auction takes no more.
+
+    An auction opens every five seconds on average and is open for an hour and a half on average, at
+    most for a day; bids come at any time while it is. A fifth get none.
+
+    >>> opened, bids = closing_auctions(100, seed=1)
+    >>> bids.num_rows, bids.column("closed").to_pylist().count(True)
+    (600, 100)
+    """
+    if n < 1:
+        raise WindrowError(f"{n!r} auctions asked for; give 1 or more")
+    rng = np.random.default_rng(seed)
+    opened = np.cumsum(rng.exponential(SECONDS_BETWEEN_OPENINGS * MICROS, n)).astype(np.int64)
+    lasts = np.minimum(rng.exponential(OPEN_SECONDS, n), MOST_OPEN_SECONDS) * MICROS
+    closes = opened + np.maximum(lasts.astype(np.int64), 1)
+    auctions_table = pa.table(
+        {
+            "auction_id": pa.array(np.arange(n, dtype=np.int64)),
+            "seller": _names("seller", max(1, n // 20), n, rng),
+            "opened_at": timestamps(opened),
+        }
+    )
+    count = n * BIDS_PER_AUCTION
+    bidding = rng.permutation(n)[: max(1, round(n * (1 - SHARE_WITHOUT_BIDS)))]
+    auction = bidding[rng.integers(0, len(bidding), count)]
+    at = opened[auction] + (rng.random(count) * (closes - opened)[auction]).astype(np.int64)
+    whole = np.concatenate([auction, np.arange(n, dtype=np.int64)])
+    times = np.concatenate([at, closes])
+    closed = np.arange(len(whole)) >= count
+    order = np.argsort(times, kind="stable")
+    bidder = _names("bidder", max(2, n // 2), count, rng)
+    nobody = pa.nulls(n, bidder.type)
+    price = np.round(rng.lognormal(4.0, 0.8, count), 2)
+    bids_table = pa.table(
+        {
+            "auction_id": pa.array(whole),
+            "bidder": pa.concat_arrays([bidder, nobody]),
+            "price": pa.concat_arrays([pa.array(price), pa.nulls(n, pa.float64())]),
+            "at": timestamps(times),
+            "closed": pa.array(closed),
+        }
+    )
+    return auctions_table, bids_table.take(pa.array(order))
 
 
 def _bids(

@@ -1,0 +1,71 @@
+"""`finals` as given, {"best": "max(bid.price)"}, checked against the streams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast, get_args
+
+import pyarrow as pa
+
+from windrow import expressions
+from windrow.model import RESERVED_NAMES, Aggregate, Final, JoinPlan, WindrowError
+from windrow.operators.finals import key_names, result_type
+
+
+def parse(finals: Mapping[str, str] | None, plan: JoinPlan) -> tuple[Final, ...]:
+    """The aggregates of a plan."""
+    if finals is None:
+        return ()
+    if not isinstance(finals, Mapping) or not finals:
+        raise WindrowError(
+            f'finals is {finals!r}, expected names and aggregates such as {{"bids": "count(*)"}}'
+        )
+    taken = {name.lower(): "a key column" for name in key_names(plan)}
+    taken |= dict.fromkeys(RESERVED_NAMES, "a column of every result")
+    return tuple(_final(name, text, plan, taken) for name, text in finals.items())
+
+
+def _final(name: object, text: object, plan: JoinPlan, taken: dict[str, str]) -> Final:
+    if not isinstance(name, str) or not name:
+        raise WindrowError(f"finals: {name!r} is no name for a column")
+    if name.lower() in taken:
+        raise WindrowError(f"finals: {name!r} is {taken[name.lower()]} already; choose another")
+    taken[name.lower()] = "another aggregate's name"
+    what = f"finals: {name} = {text!r}"
+    found = expressions.aggregate(text) if isinstance(text, str) else None
+    if found is None:
+        raise WindrowError(
+            f"{what}: expected count(*), or {', '.join(get_args(Aggregate))} of a column such as "
+            "bid.price"
+        )
+    function, path = cast(Aggregate, found[0]), found[1]
+    if not path:
+        return Final(name, function)
+    final = Final(name, function, *_column(path, what, plan))
+    try:
+        result_type(plan, final)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, KeyError) as error:
+        assert final.stream is not None
+        assert final.column is not None
+        kind = expressions.resolve(plan.streams[final.stream].schema, final.column)
+        raise WindrowError(f"{what}: there is no {function} of {kind}") from error
+    return final
+
+
+def _column(path: Sequence[str], what: str, plan: JoinPlan) -> tuple[int, str]:
+    """The stream and the column that a dotted name means."""
+    names = {plan.streams[at].name.lower(): at for at in plan.shown}
+    stream = names.get(path[0].lower())
+    if stream is None or len(path) < 2:
+        raise WindrowError(
+            f"{what}: begin the column with a stream of the result: "
+            f"{', '.join(plan.streams[at].name for at in plan.shown)}"
+        )
+    schema = plan.streams[stream].schema
+    fields = expressions.trail(schema, ".".join(path[1:]), fold=True)
+    if fields is None:
+        raise WindrowError(
+            f"{what}: stream {plan.streams[stream].name!r} has no column {'.'.join(path[1:])!r}; "
+            f"the columns are {', '.join(schema.names)}"
+        )
+    return stream, ".".join(field.name for field in fields)

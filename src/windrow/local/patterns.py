@@ -1,0 +1,70 @@
+"""Punctuations about lists and ranges of keys, as one punctuation for each key.
+
+Paper 3, section 3.1: other patterns can be modelled by single values. So an array of keys becomes
+as many rows, and a range [key, ends_to) of whole numbers or days the rows in it. A tuple has one
+key, so its array must have one element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow import expressions
+from windrow.model import WindrowError
+from windrow.operators.columns import marked
+
+#: Keys that the ranges of one table may have in all.
+MOST_KEYS = 50_000_000
+
+
+def one_key_a_row(table: pa.Table, name: str, key: str, ends: str, ends_to: str | None) -> pa.Table:
+    """The table with a scalar key in place of arrays and ranges."""
+    said = marked(ends, name, table)
+    column = table.column(key)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+        if (lengths[~said] > 1).any():
+            raise WindrowError(
+                f"stream {name!r}: a tuple has {int(lengths[~said].max())} keys in {key!r}; only "
+                "punctuations may have several"
+            )
+        values, starts = pc.list_flatten(column), np.cumsum(lengths) - lengths
+        inside = _counted(np.maximum(lengths, 1))
+        at = np.repeat(starts, np.maximum(lengths, 1)) + inside
+        empty = np.repeat(lengths == 0, np.maximum(lengths, 1))
+        taken = pa.array(np.where(empty, 0, at), mask=empty)
+        keys = values.take(taken) if len(values) else pa.nulls(len(at), column.type.value_type)
+        return _with_keys(table, key, np.maximum(lengths, 1), keys)
+    assert ends_to is not None
+    until = expressions.extract(table, ends_to)
+    until = until.combine_chunks() if isinstance(until, pa.ChunkedArray) else until
+    whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    first = pc.fill_null(column.cast(whole), 0).to_numpy().astype(np.int64)
+    last = pc.fill_null(until.cast(whole), 0).to_numpy().astype(np.int64)
+    known = ~(column.is_null().to_numpy(False) | until.is_null().to_numpy(False))
+    ranged = said & known
+    counts = np.where(ranged, np.maximum(last - first, 1), 1)
+    if int(counts.sum()) > MOST_KEYS:
+        raise WindrowError(
+            f"stream {name!r}: the ranges from {key!r} to {ends_to!r} have {int(counts.sum()):,} "
+            f"keys, more than {MOST_KEYS:,}; make them smaller"
+        )
+    # A range with nothing in it ends no key, but its row still tells the time.
+    none = np.repeat((ranged & (last <= first)) | column.is_null().to_numpy(False), counts)
+    keys = np.repeat(first, counts) + _counted(counts)
+    return _with_keys(table, key, counts, pa.array(keys, whole, mask=none).cast(column.type))
+
+
+def _counted(counts: np.ndarray) -> np.ndarray:
+    """0, 1, ... for each of the rows that a row becomes."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _with_keys(table: pa.Table, key: str, counts: np.ndarray, keys: pa.Array) -> pa.Table:
+    rows = table.take(pa.array(np.repeat(np.arange(table.num_rows), counts)))
+    at = table.schema.get_field_index(key)
+    return rows.set_column(at, pa.field(key, keys.type), keys)

@@ -1,0 +1,434 @@
+"""Finals: one row per key with aggregates over its results, once no further one can come.
+
+    pieces of results --> partial aggregates by key --> store, chained by key
+    ends of keys -------------------------------------> taken out, merged, one row each
+
+What arrives together is aggregated by key first, so that the store holds a row per key and drain
+and not one per result. An end at time t takes what is not later than t: a key that comes back in a
+new life has a final of its own. A key without results has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.kernels import contents
+from windrow.kernels import lists as ls
+from windrow.kernels.inodes import EMPTY
+from windrow.model import Final, JoinPlan, WindrowError
+from windrow.operators.arrivals import Piece, Rows
+from windrow.operators.keys import hash_keys
+from windrow.operators.payload import Payload
+from windrow.state.lists import Lists
+from windrow.state.room import HEAP, Room
+
+#: How each function's partial results are computed, and how they are put together.
+PARTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "count": (("count", "sum"),),
+    "sum": (("sum", "sum"),),
+    "min": (("min", "min"),),
+    "max": (("max", "max"),),
+    "avg": (("sum", "sum"), ("count", "sum")),
+}
+#: Columns of a partial row beside the key's and the aggregates'.
+LATEST, HASH, OWNER = "latest", "hash", "owner"
+#: A store with fewer rows than this is not worth writing anew.
+LEAST_RENEWED = 1000
+
+
+class Finals:
+    """The open keys' partial results."""
+
+    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], room: Room = HEAP) -> None:
+        self.plan = plan
+        self.payloads = payloads
+        self.count = 0
+        self.schema = final_schema(plan)
+        self.partial = partial_schema(plan)
+        self.store = PartialRows(self.partial)
+        self.index = Lists(1, bits=6, chained=1, room=room)
+        self.next_row = 0
+        self._results: list[Piece] = []
+        self._ends: list[Piece] = []
+        # What has been added and taken, for whoever writes it down; and whether all rows have
+        # been numbered anew meanwhile.
+        self._added: list[tuple[int, pa.RecordBatch]] = []
+        self._taken: list[NDArray[np.int64]] = []
+        self.renewed = False
+
+    def begin(self, room: Room) -> None:
+        """Start with an empty index, made in that room."""
+        self.index = Lists(1, bits=6, chained=1, room=room)
+
+    def absorb(self, piece: Piece) -> pa.RecordBatch | None:
+        """Take a piece in. The end of a drain, a piece without rows, may give final rows."""
+        if piece.kind in ("match", "unmatched"):
+            self._results.append(piece)
+        elif piece.kind in ("end", "lapse") and len(piece.ts):
+            self._ends.append(piece)
+        if piece.kind != "lapse" or len(piece.ts):
+            return None
+        results, ends = self._results, self._ends
+        self._results, self._ends = [], []
+        ended = [self._ended(end) for end in ends]
+        times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
+        hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
+        if results:
+            self._add(results, hashes, times)
+        if not len(times):
+            return None
+        names = self.schema.names[: len(self.plan.streams[0].key or ())]
+        columns = [
+            pa.concat_arrays([columns[at] for _, columns in ended]) for at in range(len(names))
+        ]
+        return self._finish(hashes, times, columns)
+
+    # -- results ---------------------------------------------------------------------------
+
+    def _add(
+        self, results: Sequence[Piece], ended: NDArray[np.int64], until: NDArray[np.int64]
+    ) -> None:
+        """Aggregate what came, apart for each life of a key, and store it."""
+        tables = [self._columns(piece) for piece in results]
+        raw = pa.concat_tables(tables).combine_chunks()
+        hashes = raw.column(HASH).to_numpy()
+        lives = lives_of(hashes, raw.column(LATEST).to_numpy(), ended, until)
+        raw = raw.append_column(OWNER, pa.array(lives))
+        keys = [name for name in raw.column_names if name.startswith("key_")]
+        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
+        renamed = [*keys, HASH, OWNER, LATEST]
+        for at, final in enumerate(self.plan.finals):
+            for part, (function, _) in enumerate(PARTS[final.function]):
+                column = f"value_{at}" if f"value_{at}" in raw.column_names else HASH
+                asked.append((column, function))
+                renamed.append(f"part_{at}_{part}")
+        grouped = raw.group_by([*keys, HASH, OWNER], use_threads=False).aggregate(asked)
+        table = in_order(grouped, [*keys, HASH, OWNER], asked, renamed)
+        (batch,) = table.select(self.partial.names).cast(self.partial).combine_chunks().to_batches()
+        self._append(batch)
+
+    def _append(self, batch: pa.RecordBatch) -> None:
+        """Store new partial rows."""
+        self._added.append((self.next_row, batch))
+        self._put(self.next_row, batch, np.empty(0, np.int64))
+
+    def _put(self, first: int, batch: pa.RecordBatch, without: NDArray[np.int64]) -> None:
+        self.store.add(first, batch)
+        records = np.zeros((batch.num_rows, ls.COLUMNS), np.int64)
+        records[:, ls.TS] = batch.column(LATEST).to_numpy()
+        records[:, ls.KEY] = batch.column(HASH).to_numpy()
+        records[:, ls.ROW] = np.arange(first, first + batch.num_rows)
+        self.index.append(0, records[~np.isin(records[:, ls.ROW], without)])
+        self.next_row = first + batch.num_rows
+
+    def _columns(self, piece: Piece) -> pa.Table:
+        """What the aggregates need of a piece's rows: keys, their hash, times, values."""
+        streams = self.plan.streams
+        there = next(s for s, rows in enumerate(piece.rows) if rows is not None)
+        arrays: dict[str, pa.Array] = {}
+        keys = self._keys(there, piece.rows[there])
+        for at, column in enumerate(keys):
+            arrays[f"key_{at}"] = column
+        arrays[HASH] = pa.array(hash_keys(keys, len(piece.ts)).hashes)
+        arrays[LATEST] = pa.array(piece.ts)
+        for at, final in enumerate(self.plan.finals):
+            if final.stream is None or final.column is None:
+                continue
+            rows = piece.rows[final.stream]
+            kind = expressions.resolve(streams[final.stream].schema, final.column)
+            arrays[f"value_{at}"] = (
+                pa.nulls(len(piece.ts), kind)
+                if rows is None
+                else self.payloads[final.stream].column(final.column, rows)
+            )
+        return pa.table(arrays)
+
+    def _keys(self, stream: int, rows: Rows | None) -> list[pa.Array]:
+        """The key columns of some rows, in the types of the first stream's."""
+        assert rows is not None
+        plan = self.plan
+        kinds = [field.type for field in list(self.schema)[: len(plan.streams[0].key or ())]]
+        payload = self.payloads[stream]
+        return [
+            payload.column(path, rows).cast(kind)
+            for path, kind in zip(plan.streams[stream].key or (), kinds, strict=True)
+        ]
+
+    # -- ends ------------------------------------------------------------------------------
+
+    def _ended(self, piece: Piece) -> tuple[NDArray[np.int64], list[pa.Array]]:
+        """The hashes and columns of keys that ended."""
+        said = next(s for s, rows in enumerate(piece.rows) if rows is not None)
+        keys = self._keys(said, piece.rows[said])
+        return hash_keys(keys, len(piece.ts)).hashes, keys
+
+    def _finish(
+        self, hashes: NDArray[np.int64], until: NDArray[np.int64], keys: Sequence[pa.Array]
+    ) -> pa.RecordBatch | None:
+        """Take the ended keys' partial rows out, and make one row of each key's."""
+        order = np.argsort(until, kind="stable")
+        room = int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
+        owners, rows = np.empty(room, np.int64), np.empty(room, np.int64)
+        found = contents.take_up_to(
+            self.index.arrays(), 0, hashes[order], until[order], owners, rows
+        )
+        owners, rows = order[owners[:found]], rows[:found]
+        if not found:
+            return None
+        taken = self.store.take(rows)
+        mine = hash_keys([taken.column(f"key_{at}") for at in range(len(keys))], found)
+        its = hash_keys(list(keys), len(hashes))
+        if not mine.equal(np.arange(found), its, owners).all():
+            raise WindrowError(
+                "two different keys have the same 64-bit hash, so their finals cannot be told "
+                "apart; join on another type of key, such as a number"
+            )
+        self._taken.append(rows)
+        result = self._merge(taken.append_column(OWNER, pa.array(owners)))
+        self.count += result.num_rows
+        self._shrink()
+        return result
+
+    def _merge(self, taken: pa.Table) -> pa.RecordBatch:
+        keys = [name for name in taken.column_names if name.startswith("key_")]
+        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
+        asked += [(key, "first") for key in keys]
+        renamed = [OWNER, LATEST, *keys]
+        for at, final in enumerate(self.plan.finals):
+            for part, (_, function) in enumerate(PARTS[final.function]):
+                asked.append((f"part_{at}_{part}", function))
+                renamed.append(f"part_{at}_{part}")
+        grouped = taken.group_by([OWNER], use_threads=False).aggregate(asked)
+        table = in_order(grouped, [OWNER], asked, renamed)
+        arrays = [table.column(name) for name in keys]
+        arrays += [_value(table, at, final) for at, final in enumerate(self.plan.finals)]
+        arrays.append(table.column(LATEST).cast(pa.timestamp("us")).cast(self.schema[-1].type))
+        arrays = [array.combine_chunks() for array in arrays]
+        cast = [a.cast(f.type) for a, f in zip(arrays, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(cast, schema=self.schema)
+
+    def oldest(self) -> int:
+        """The smallest number of a partial row that is held."""
+        if not self.index.live()[0]:
+            return self.next_row
+        return contents.oldest_row(self.index.arrays(), 0)
+
+    def _shrink(self) -> None:
+        """Forget what has been taken; write the store anew once that is most of it."""
+        self.store.forget(self.oldest())
+        dead, length = int(self.index.meta[0, ls.DEAD]), int(self.index.live()[0])
+        if length < LEAST_RENEWED or 2 * dead <= length:
+            return
+        self.renew()
+
+    def renew(self) -> None:
+        """Number what is left anew, and forget the rest."""
+        records = self.index.live_records(0)
+        rows = records[records[:, ls.ROW] != EMPTY, ls.ROW]
+        left = self.store.take(rows)
+        opener, self.store = self.store.open, PartialRows(self.partial)
+        self.store.open = opener
+        self.index = Lists(1, bits=6, chained=1, expected=len(rows), room=self.index.room)
+        self.next_row = 0
+        self.renewed = True
+        self._added, self._taken = [], []
+        for batch in left.combine_chunks().to_batches():
+            self._append(batch)
+
+    # -- for whoever writes it down --------------------------------------------------------
+
+    def take_added(self) -> list[tuple[int, pa.RecordBatch]]:
+        """What was added since this was last asked: the first number, and the rows."""
+        added, self._added, self.renewed = self._added, [], False
+        return added
+
+    def take_taken(self) -> NDArray[np.int64]:
+        """Which rows were taken since this was last asked."""
+        taken, self._taken = self._taken, []
+        return np.sort(np.concatenate([np.empty(0, np.int64), *taken]))
+
+    def load(self, parts: Sequence[tuple[int, pa.RecordBatch]], taken: NDArray[np.int64]) -> None:
+        """Partial rows that were written down, without those that were taken."""
+        for first, batch in parts:
+            self._put(first, batch, taken)
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The index's arrays as they are, and what else must be known."""
+        arrays = {f"finals_{name}": array for name, array in self.index.parts().items()}
+        return arrays, {"next_partial": self.next_row}
+
+    def attach(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        facts: dict[str, Any],
+        room: Room,
+        partials: Sequence[Any],
+    ) -> None:
+        """Go on with the arrays of `parts`; `partials` say which blob has which rows."""
+        own = {
+            name.removeprefix("finals_"): array
+            for name, array in arrays.items()
+            if name.startswith("finals_")
+        }
+        self.index = Lists.attach(own, 1, room)
+        self.next_row = facts["next_partial"]
+        for part in partials:
+            self.store.add(part.first, part.number)
+
+
+class PartialRows:
+    """Partial rows by number, in the batches they came in. `open` fetches one that is elsewhere."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.firsts: list[int] = []
+        self.batches: list[pa.RecordBatch | int] = []
+        self.open: Callable[[int], pa.RecordBatch] | None = None
+
+    def add(self, first: int, batch: pa.RecordBatch | int) -> None:
+        """Rows from `first` on: a batch, or the number to open it by."""
+        self.firsts.append(first)
+        self.batches.append(batch)
+
+    def forget(self, oldest: int) -> None:
+        """Drop the batches that have only older rows."""
+        gone = max(int(np.searchsorted(self.firsts, oldest, side="right")) - 1, 0)
+        self.firsts, self.batches = self.firsts[gone:], self.batches[gone:]
+
+    def _batch(self, at: int) -> pa.RecordBatch:
+        batch = self.batches[at]
+        if isinstance(batch, int):
+            assert self.open is not None
+            batch = self.batches[at] = self.open(batch)
+        return batch
+
+    def take(self, rows: NDArray[np.int64]) -> pa.Table:
+        """These rows, in this order."""
+        if not len(rows):
+            return self.schema.empty_table()
+        firsts = np.array(self.firsts)
+        of = np.searchsorted(firsts, rows, side="right") - 1
+        order = np.argsort(of, kind="stable")
+        parts = []
+        for number in np.unique(of):
+            inside = rows[of == number] - firsts[number]
+            parts.append(self._batch(number).take(pa.array(inside)))
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        return pa.Table.from_batches(parts).take(pa.array(back))
+
+
+# -- helpers -----------------------------------------------------------------------------------
+
+
+def lives_of(
+    hashes: NDArray[np.int64],
+    ts: NDArray[np.int64],
+    ended: NDArray[np.int64],
+    until: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """By row, how many of the ends of its key are before it: which life of the key it is of.
+
+    >>> key, other = 7, 8
+    >>> lives_of(np.array([7, 7, 7, 8]), np.array([5, 10, 11, 11]), np.array([7]), np.array([10]))
+    array([0, 0, 1, 0])
+    """
+    lives = np.zeros(len(hashes), np.int64)
+    if not len(ended):
+        return lives
+    keys = np.unique(ended)
+    code = np.minimum(np.searchsorted(keys, hashes), len(keys) - 1)
+    known = keys[code] == hashes
+    rank = np.unique(np.concatenate([until, ts]), return_inverse=True)[1].reshape(-1)
+    width = len(rank) + 1
+    ends = np.sort(np.searchsorted(keys, ended) * width + rank[: len(until)])
+    mine = code * width + rank[len(until) :]
+    lives[known] = np.searchsorted(ends, mine[known], side="left") - np.searchsorted(
+        ends, code[known] * width, side="left"
+    )
+    return lives
+
+
+def in_order(
+    grouped: pa.Table,
+    keys: Sequence[str],
+    asked: Sequence[tuple[object, str]],
+    names: Sequence[str],
+) -> pa.Table:
+    """A grouped table's columns under new names, whichever side Arrow puts the keys on."""
+    values = [f"{column}_{function}" for column, function in asked]
+    order = [*keys, *values]
+    # The same aggregate of the same column twice has one name; both are the same values.
+    arrays = [grouped.column(grouped.column_names.index(name)) for name in order]
+    return pa.Table.from_arrays(arrays, names=list(names))
+
+
+def _value(table: pa.Table, at: int, final: Final) -> pa.ChunkedArray:
+    first = table.column(f"part_{at}_0")
+    if final.function != "avg":
+        return first
+    counted = table.column(f"part_{at}_1")
+    some = pc.if_else(pc.equal(counted, 0), None, counted)
+    return pc.divide(first.cast(pa.float64()), some.cast(pa.float64()))
+
+
+def key_names(plan: JoinPlan) -> list[str]:
+    """What the key columns of a final row are called: the last parts of the first stream's."""
+    return [path.rsplit(".", 1)[-1] for path in plan.streams[0].key or ()]
+
+
+def final_schema(plan: JoinPlan) -> pa.Schema:
+    """Key columns, the aggregates, and `ts`: the latest of the key's results."""
+    first = plan.streams[0]
+    kinds = [expressions.resolve(first.schema, path) for path in first.key or ()]
+    fields = [pa.field(n, plain_key(k)) for n, k in zip(key_names(plan), kinds, strict=True)]
+    fields += [pa.field(final.name, result_type(plan, final)) for final in plan.finals]
+    time = expressions.resolve(first.schema, first.time)
+    fields.append(pa.field("ts", pa.timestamp("us", time.tz if time is not None else None)))
+    return pa.schema(fields)
+
+
+def plain_key(kind: pa.DataType | None) -> pa.DataType | None:
+    """A key's type without its encoding."""
+    if kind is not None and pa.types.is_dictionary(kind):
+        return kind.value_type
+    return kind
+
+
+def partial_schema(plan: JoinPlan) -> pa.Schema:
+    """What a stored partial row is made of."""
+    count = len(plan.streams[0].key or ())
+    fields = [pa.field(f"key_{at}", final_schema(plan).field(at).type) for at in range(count)]
+    fields += [pa.field(HASH, pa.int64()), pa.field(LATEST, pa.int64())]
+    for at, final in enumerate(plan.finals):
+        for part, (function, _) in enumerate(PARTS[final.function]):
+            fields.append(pa.field(f"part_{at}_{part}", _part_type(plan, final, function)))
+    return pa.schema(fields)
+
+
+def _part_type(plan: JoinPlan, final: Final, function: str) -> pa.DataType:
+    """The type of a partial aggregate: whatever Arrow makes of the column's."""
+    if function == "count":
+        return pa.int64()
+    assert final.stream is not None
+    assert final.column is not None
+    kind = expressions.resolve(plan.streams[final.stream].schema, final.column)
+    nothing = pa.table({"by": pa.array([], pa.int8()), "value": pa.array([], kind)})
+    made = nothing.group_by("by", use_threads=False).aggregate([("value", function)])
+    found: pa.DataType = made.schema.field(f"value_{function}").type
+    return found
+
+
+def result_type(plan: JoinPlan, final: Final) -> pa.DataType:
+    """The type of an aggregate; Arrow's own error where it has none for the column's type."""
+    if final.function == "avg":
+        _part_type(plan, final, "sum")
+        return pa.float64()
+    return _part_type(plan, final, final.function)

@@ -1,0 +1,271 @@
+"""The window join with punctuations: paper 3's PWJoin, and PJoin where there is no window.
+
+    arrivals ------------------+
+                               +--> kernel: invalidate, probe, insert, purge --> pieces, ends
+    punctuations --> pending --+       tuples  I-Nodes
+
+A punctuation (k, t) acts once its stream's progress reaches t, after the tuples up to t; until
+then it is pending. Inside the batch where it acts it takes its place in time order.
+
+Keys are hashes here. Where equal hashes are not proof enough, each thing that a flag does to a row
+is checked on the key columns, and a collision stops the join: better than a wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import cursor as c
+from windrow.kernels import inodes, punctuated
+from windrow.kernels import lists as ls
+from windrow.model import WindrowError
+from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.window_join import BUFFER_ROWS, JoinConfig, WindowJoin
+from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.lists import Snapshot
+from windrow.state.punctuated_state import PunctuatedState
+from windrow.state.room import Room
+
+#: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
+SameRows = Callable[
+    [NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    NDArray[np.bool_],
+]
+
+
+@dataclass(frozen=True)
+class Promises:
+    """What the operator needs to know of a plan's punctuations.
+
+    span: how long after its time a punctuation speaks of its key.
+    early: by stream, whether its punctuations may propagate early.
+    fail: whether a violation is an error.
+    same: compares keys; None where equal hashes are equal keys.
+    told: whether `removed` keeps the rows that flags keep out of the state or throw out of it.
+    """
+
+    span: int
+    early: tuple[bool, ...]
+    fail: bool = False
+    same: SameRows | None = None
+    told: bool = False
+
+
+class PunctuatedJoin(WindowJoin):
+    """The operator. `announce` a batch's punctuations before its `process`."""
+
+    state: PunctuatedState
+
+    def __init__(
+        self, config: JoinConfig, promises: Promises, state: JoinState, names: Sequence[str]
+    ) -> None:
+        if not isinstance(state, PunctuatedState):
+            state = PunctuatedState(state.parts, 0, state.lists.room)
+        super().__init__(config, state)
+        self.promises = promises
+        self.names = names
+        self.pending = [Arrivals.empty() for _ in range(STREAMS)]
+        #: By stream, the rows that flags have removed since this was last emptied.
+        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in range(STREAMS)]
+        #: And what became of flags: (what, stream, row id, time, key, flag).
+        self.flagged: list[NDArray[np.int64]] = []
+        self._ends = punctuated.Ends(
+            np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
+        )
+        self._events = punctuated.Punctuations(
+            np.empty((0, 4), np.int64), np.zeros(state.cells, np.int64), np.zeros(0, np.int64)
+        )
+
+    # -- a batch ---------------------------------------------------------------------------
+
+    def announce(self, ends: Sequence[Arrivals]) -> None:
+        """Punctuations that have come: times, key hashes, row ids."""
+        self.pending = [
+            Arrivals.concatenate([waiting, new])
+            for waiting, new in zip(self.pending, ends, strict=True)
+        ]
+
+    def process(
+        self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
+    ) -> Iterator[Piece]:
+        """Join a batch, and let the punctuations act that progress has reached."""
+        self._events = self._due(after)
+        yield from super().process(arrivals, before, after)
+
+    def _due(self, after: Sequence[int]) -> punctuated.Punctuations:
+        """Take the punctuations that act now out of the pending ones: by cell, in time order."""
+        parts = []
+        for stream in range(STREAMS):
+            waiting = self.pending[stream]
+            acts = waiting.ts <= after[stream]
+            self.pending[stream] = waiting.chosen(~acts)
+            now = waiting.chosen(acts)
+            side = np.full(len(now.ts), stream, np.int64)
+            parts.append(np.stack([now.ts, now.key, now.row, side], axis=1))
+        events = np.concatenate(parts)
+        cells = self.state.cells
+        cell = cell_of(events[:, 1], cells)
+        order = np.lexsort((events[:, 0], cell))
+        counts = np.bincount(cell, minlength=cells)
+        end = np.cumsum(counts)
+        return punctuated.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
+
+    def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
+        if not len(self._events.events) and not self._flagged():
+            # Nothing has been punctuated: it is a window join like any other, at its price.
+            yield from super()._run(batch, before, after)
+            return
+        asked = self._asked(before, after)
+        cur = self.cursor
+        cur[c.PART] = 0
+        cur[c.STEP] = c.ARRIVED
+        status = c.FULL
+        while status == c.FULL:
+            status = self.state.run_punctuated(
+                cur, asked, batch, self._events, self._out, self._ends
+            )
+            yield from self._drain()
+
+    def _flagged(self) -> bool:
+        """Has any punctuation acted on this state?"""
+        acted = self.cursor[[c.ACTED_ONE, c.ACTED_TWO]].any()
+        return bool(acted or self.state.nodes.live().any())
+
+    def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
+        asked = super()._asked(before, after)
+        promises = self.promises
+        asked[c.SPAN] = promises.span
+        for stream in range(STREAMS):
+            asked[c.EARLY_ONE_SIDE + stream] = promises.early[stream]
+        asked[c.TELL] = promises.told or promises.same is not None or promises.fail
+        return asked
+
+    def _oldest(self, stream: int, end: int) -> int:
+        return int(self.state.rows(stream).min(initial=end))
+
+    # -- results ---------------------------------------------------------------------------
+
+    def _drain(self) -> Iterator[Piece]:
+        """Empty the buffers: what flags did is checked first; ends come last."""
+        cur = self.cursor
+        touched = self._ends.touched[:, : cur[c.TOUCHED]].copy()
+        ends = self._ends.ends[:, : cur[c.ENDS]].copy()
+        cur[c.TOUCHED] = cur[c.ENDS] = 0
+        self._note(touched)
+        yield from super()._drain()
+        lapsed = ends[3] == punctuated.LAPSED
+        if any(self.promises.early):
+            # The other stream's word is what ends a key then, and it will come.
+            ends, lapsed = ends[:, ~lapsed], lapsed[~lapsed]
+        for stream in range(STREAMS):
+            for kind in ("end", "lapse"):
+                mine = ends[:, (ends[1] == stream) & (lapsed == (kind == "lapse"))]
+                if mine.shape[1]:
+                    rows: list[NDArray[np.int64] | None] = [None] * STREAMS
+                    rows[stream] = mine[0]
+                    yield Piece("lapse" if kind == "lapse" else "end", tuple(rows), mine[2])
+        # Whoever waits for all that belongs together learns that this is it.
+        yield Piece("lapse", (None,) * STREAMS, np.empty(0, np.int64))
+
+    def _note(self, touched: NDArray[np.int64]) -> None:
+        """Check what flags did, and keep what they removed."""
+        if not touched.shape[1]:
+            return
+        what, side, row = touched[:3]
+        removed = what == punctuated.REMOVED
+        by = touched[:, removed | (what == punctuated.ASKED)]
+        same = self.promises.same
+        if same is not None and not same(by[1], by[2], by[3], by[4]).all():
+            raise WindrowError(
+                "two different keys have the same 64-bit hash, so a punctuation of one would act "
+                "on the other; join on another type of key, such as a number, or leave out `ends` "
+                "and `unique`"
+            )
+        broken = removed & (side == touched[3])
+        if self.promises.fail and broken.any():
+            first = int(np.flatnonzero(broken)[0])
+            name = self.names[int(side[first])]
+            raise WindrowError(
+                f"stream {name!r}: {int(broken.sum())} tuples came after a punctuation had ended "
+                f"their key (row {int(row[first])} is the first); correct `ends` or `unique`, or "
+                "pass violations='drop'"
+            )
+        if self.promises.told:
+            for stream in range(STREAMS):
+                self.removed[stream].append(row[removed & (side == stream)])
+            self.flagged.append(touched[:, what >= punctuated.FLAGGED])
+
+    def take_removed(self, stream: int) -> NDArray[np.int64]:
+        """The rows that flags have removed since this was last asked."""
+        rows, self.removed[stream] = self.removed[stream], []
+        return np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
+
+    def take_flagged(self) -> NDArray[np.int64]:
+        """What became of flags since this was last asked, in order."""
+        told, self.flagged = self.flagged, []
+        return np.concatenate([np.empty((6, 0), np.int64), *told], axis=1)
+
+    def mark_rings(self) -> None:
+        """Mark the last tuples of punctuated keys, in a state that was filled from outside."""
+        state = self.state
+        punctuated.mark_rings(state.lists.arrays(), state.nodes.arrays(), self.promises.span)
+
+    # -- figures ---------------------------------------------------------------------------
+
+    def counted(self, first: int, stream: int) -> int:
+        """A figure that the kernel counts by side."""
+        return int(self.cursor[first + stream])
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The operator between two batches: its arrays as they are, and what else it must know."""
+        arrays, facts = super().parts()
+        arrays |= self.state.arrays()
+        for stream, waiting in enumerate(self.pending):
+            arrays[f"pending_{stream}"] = np.stack([waiting.ts, waiting.key, waiting.row])
+        return arrays, facts
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `parts`, in place."""
+        super().attach(arrays, facts, room)
+        self.state = PunctuatedState.attach_arrays(facts["parts"], arrays, room)
+        self.pending = [Arrivals(*arrays[f"pending_{stream}"]) for stream in range(STREAMS)]
+
+    # -- snapshot --------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The operator between two batches, as plain data."""
+        pending = [np.stack([waiting.ts, waiting.key, waiting.row]) for waiting in self.pending]
+        return {**super().snapshot(), "pending": pending}
+
+    def resume(self, snapshot: Snapshot) -> None:
+        """Go on from a snapshot. The question must be the same."""
+        if "pending" not in snapshot:
+            raise WindrowError("this snapshot is of a join without punctuations")
+        super().resume(snapshot)
+        self.state = PunctuatedState.restore(snapshot["state"])
+        self.mark_rings()
+        self.pending = [Arrivals(*waiting) for waiting in snapshot["pending"]]
+
+
+def cell_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+    """The cell of each key, as the kernels place it."""
+    return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32
+
+
+def flag_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The flags of some I-Nodes."""
+    flags: NDArray[np.int64] = nodes[:, ls.ROW] & inodes.FLAG_MASK
+    return flags
+
+
+def row_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The punctuations' row ids of some I-Nodes."""
+    rows: NDArray[np.int64] = nodes[:, ls.ROW] >> inodes.FLAG_BITS
+    return rows

@@ -1,0 +1,349 @@
+"""Punctuations: with promises that hold the answer is the plain join's, and keys end for good."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+
+import windrow as wr
+from windrow.api import local_join
+from windrow.model import TimeWindow, WindrowError
+from windrow.operators.punctuated_join import PunctuatedJoin
+from windrow.state.snapshot import dump, load
+from windrow.testing import assert_same_rows, duckdb_join, naive_join
+from windrow.testing.punctuated import BATCHES, punctuated_cases
+
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+
+# -- against oracles -----------------------------------------------------------------------------
+
+
+@given(case=punctuated_cases(), batch_rows=BATCHES)
+def test_the_answer_is_that_of_the_plain_join(case, batch_rows):
+    result = wr.join(*case.streams, **case.options, batch_rows=batch_rows)
+    assert_same_rows(result, naive_join(*case.streams, **case.options))
+    assert_same_rows(result, duckdb_join(*case.streams, **case.options))
+    figures = wr.metrics(result)
+    assert set(figures.violations.values()) == {0}
+    assert sum(figures.live_rows.values()) == 0
+
+
+@given(case=punctuated_cases(windows=False), batch_rows=BATCHES)
+def test_without_windows_too(case, batch_rows):
+    """PJoin."""
+    result = wr.join(*case.streams, **case.options, batch_rows=batch_rows)
+    assert_same_rows(result, naive_join(*case.streams, **case.options))
+
+
+@given(case=punctuated_cases(), batch_rows=BATCHES)
+def test_ignored_punctuations_are_no_tuples(case, batch_rows):
+    """WJoin."""
+    plan = replace(wr.plan(*case.streams, **case.options, batch_rows=batch_rows), heeding=False)
+    result = local_join(plan).run()
+    assert_same_rows(result, naive_join(*case.streams, **case.options))
+
+
+@given(case=punctuated_cases(text_keys=False), batch_rows=BATCHES)
+def test_unique_keys_punctuate_themselves(case, batch_rows):
+    left, right = case.streams
+    first = {}
+    for at, row in enumerate(left.data.to_pylist()):
+        if not row["over"]:
+            first.setdefault(row["k"], at)
+    data = left.data.take(pa.array(sorted(first.values()), pa.int64()))
+    left = replace(left, data=data, ends=None, unique=True)
+    result = wr.join(left, right, **case.options, batch_rows=batch_rows)
+    assert_same_rows(result, naive_join(left, right, **case.options))
+    assert wr.metrics(result).violations["left"] == 0
+
+
+# -- ends ----------------------------------------------------------------------------------------
+
+
+def key_of(row):
+    found = [row[name] for name in ("left", "right") if row.get(name) is not None]
+    return found[0]["k"]
+
+
+def with_ends(case, batch_rows):
+    return wr.join(*case.streams, **case.options, batch_rows=batch_rows, punctuate=True)
+
+
+@given(case=punctuated_cases(), batch_rows=BATCHES)
+def test_after_a_key_has_ended_nothing_has_it(case, batch_rows):
+    """Theorems 3.1 and 4.1; and no result of the key is later than its end says."""
+    result = with_ends(case, batch_rows).to_pylist()
+    ended, latest = {}, {}
+    for row in result:
+        key = key_of(row)
+        if row["kind"] == "end":
+            assert row["ts"] >= latest.get(key, row["ts"])
+            ended[key] = row["ts"]
+        else:
+            assert key not in ended, row
+            latest[key] = max(row["ts"], latest.get(key, row["ts"]))
+    rest = [row for row in result if row["kind"] != "end"]
+    assert len(rest) == naive_join(*case.streams, **case.options).num_rows
+
+
+@given(case=punctuated_cases(), batch_rows=BATCHES)
+def test_every_key_that_can_end_ends_once_in_each_life(case, batch_rows):
+    """Both sides' punctuations at most a span apart are one life; else each is one of its own."""
+    plan = wr.plan(*case.streams, **case.options)
+    said = [punctuations(stream) for stream in case.streams]
+    wanted = Counter()
+    for key in {*said[0], *said[1]}:
+        both = key in said[0] and key in said[1]
+        if both and abs(said[0][key] - said[1][key]) <= plan.span:
+            wanted[key] = 1
+        else:
+            wanted[key] = sum(key in said[s] and plan.early(s) for s in range(2))
+    result = with_ends(case, batch_rows).to_pylist()
+    assert Counter(key_of(row) for row in result if row["kind"] == "end") == +wanted
+
+
+def punctuations(stream):
+    data = stream.data.filter(stream.data.column("over"))
+    times = data.column("t").cast(pa.int64()).to_pylist()
+    return dict(zip(data.column("k").to_pylist(), times, strict=True))
+
+
+@given(case=punctuated_cases())
+def test_early_propagation_is_never_later(case):
+    """Theorem 4.1 against Theorem 3.1, batch by batch."""
+    plan = replace(wr.plan(*case.streams, **case.options), punctuate=True, batch_rows=1)
+    seen = []
+    for early in (True, False):
+        run = local_join(plan)
+        if not early:
+            run.join.promises = replace(run.join.promises, early=(False, False))
+        moments = {}
+        for start in range(max(len(table) for table in run.tables) or 1):
+            for piece in run.batch([(start, start + 1)] * 2):
+                if piece.kind == "end":
+                    for row in run.record_batch(piece).to_pylist():
+                        moments.setdefault(key_of(row), start)
+        seen.append(moments)
+    for key, moment in seen[1].items():
+        assert seen[0][key] <= moment
+
+
+# -- restarts ------------------------------------------------------------------------------------
+
+
+@given(case=punctuated_cases())
+def test_a_join_goes_on_from_a_snapshot(case):
+    whole = with_ends(case, 2).to_pylist()
+    plan = replace(wr.plan(*case.streams, **case.options), punctuate=True, batch_rows=2)
+    run, parts = local_join(plan), []
+    for start in range(0, max(1, *(len(table) for table in run.tables)), 2):
+        pieces = run.batch([(start, start + 2)] * 2)
+        parts += [row for batch in run.record_batches(pieces) for row in batch.to_pylist()]
+        fresh = local_join(plan)
+        fresh.join.resume(load(dump(run.join.snapshot())))
+        fresh.progress = run.progress
+        run = fresh
+    assert sorted(map(repr, parts)) == sorted(map(repr, whole))
+
+
+# -- fixed cases ---------------------------------------------------------------------------------
+
+
+def stream(rows, name, window=10, **more):
+    """Rows (key, time) or (key, time, "end")."""
+    data = pa.table(
+        {
+            "k": pa.array([row[0] for row in rows], pa.int64()),
+            "t": pa.array([row[1] for row in rows], pa.timestamp("us")),
+            "over": pa.array([len(row) == 3 for row in rows], pa.bool_()),
+        }
+    )
+    made = wr.stream(data, name=name, key="k", time="t", **{"ends": "over", **more})
+    return made if window is None else replace(made, window=TimeWindow(window))
+
+
+def shown(table):
+    return [
+        (
+            row["kind"],
+            *(None if row[n] is None else row[n]["t"] and row[n]["t"].microsecond for n in "ab"),
+            row["ts"].microsecond,
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def run(a, b, batch_rows=1, **asked):
+    return wr.join(a, b, batch_rows=batch_rows, punctuate=True, **asked)
+
+
+def test_a_purged_tuple_meets_nobody_and_frees_its_place():
+    a = stream([(1, 0), (1, 1, "end"), (9, 2)], "a", 100)
+    b = stream([(1, 0), (2, 1), (1, 2)], "b", 100, ends=None)
+    figures = wr.metrics(wr.join(a, b, batch_rows=1))
+    assert figures.purged == {"a": 0, "b": 1}
+    assert figures.discarded == {"a": 0, "b": 1}
+    assert figures.matches == 2
+
+
+@pytest.mark.parametrize(("gap", "matches"), [(10, 1), (11, 0)])
+def test_the_flag_of_a_key_reaches_as_far_as_the_window(gap, matches):
+    """At the far edge b still meets a; one later, it is skipped: the key has ended early."""
+    a = stream([(1, 0), (1, 0, "end"), (2, 30)], "a")
+    b = stream([(5, 0), (1, gap), (2, 30)], "b", ends=None)
+    result = wr.join(a, b)
+    figures = wr.metrics(result)
+    assert figures.matches == 1 + matches
+    assert (figures.discarded["b"], figures.skipped["b"]) == ((1, 0) if matches else (0, 0))
+
+
+def test_a_tuple_of_a_propagated_key_is_skipped():
+    a = stream([(1, 0, "end"), (2, 1)], "a")
+    b = stream([(1, 1), (2, 1)], "b", ends=None)
+    figures = wr.metrics(wr.join(a, b, batch_rows=1))
+    assert figures.skipped == {"a": 0, "b": 1}
+    assert figures.ended_early == 1
+
+
+@pytest.mark.parametrize(
+    ("ts", "violations"),
+    [(5, 0), (6, 1), (15, 1), (16, 0)],
+    ids=["at its time", "after it", "at the end of its life", "in the next life"],
+)
+def test_a_broken_promise(ts, violations):
+    a = stream([(1, 5, "end"), (1, ts), (2, 40)], "a")
+    b = stream([(1, ts), (2, 40)], "b", ends=None)
+    figures = wr.metrics(wr.join(a, b))
+    assert figures.violations == {"a": violations, "b": 0}
+
+
+def test_a_tuple_that_comes_after_its_key_has_ended_breaks_the_promise_at_the_same_time_too():
+    a = stream([(1, 5, "end"), (1, 5)], "a")
+    b = stream([(2, 5), (2, 5)], "b")
+    assert wr.metrics(wr.join(a, b, batch_rows=1)).violations["a"] == 1
+    assert wr.metrics(wr.join(a, b, batch_rows=2)).violations["a"] == 0
+
+
+def test_violations_can_fail_the_join():
+    a = stream([(1, 5, "end"), (1, 6)], "a")
+    b = stream([(1, 5)], "b")
+    with pytest.raises(WindrowError, match="stream 'a': 1 tuples came after a punctuation"):
+        wr.join(a, b, violations="fail")
+
+
+def test_a_punctuation_waits_for_its_streams_progress():
+    """Under lateness tuples up to its time may still come, and count."""
+    a = stream([(1, 5, "end"), (1, 4), (2, 20)], "a", lateness="10 microseconds")
+    b = stream([(1, 4), (2, 19), (2, 20)], "b")
+    figures = wr.metrics(wr.join(a, b, batch_rows=1))
+    assert figures.violations["a"] == 0
+    assert figures.matches == 3
+
+
+def test_an_unmatched_row_leaves_when_the_other_side_ends_its_key():
+    a = stream([(1, 0), (3, 1), (3, 2)], "a", 1000)
+    b = stream([(2, 0), (1, 1, "end"), (2, 2)], "b", 1000)
+    plan = replace(wr.plan(a, b, how="left"), batch_rows=1)
+    join, left_at = local_join(plan), {}
+    for start in range(3):
+        for piece in join.batch([(start, start + 1)] * 2):
+            if piece.kind == "unmatched":
+                left_at[start] = list(piece.ts)
+    assert left_at[1] == [0]
+
+
+def test_a_key_that_comes_back_has_a_life_and_an_end_of_its_own():
+    a = stream([(1, 0), (1, 0, "end"), (1, 100), (1, 101, "end"), (2, 300)], "a")
+    b = stream([(1, 5), (1, 105), (2, 300)], "b", ends=None)
+    for batch_rows in (None, 1):
+        result = shown(run(a, b, batch_rows))
+        assert [row for row in result if row[0] == "match"] == [
+            ("match", 0, 5, 5),
+            ("match", 100, 105, 105),
+            ("match", 300, 300, 300),
+        ]
+        first, second = [row[3] for row in result if row[0] == "end"]
+        # The exact time depends on what was still stored when the punctuation acted.
+        assert 5 <= first <= 10
+        assert 105 <= second <= 111
+
+
+def test_said_twice_is_said_once():
+    a = stream([(1, 0), (1, 1, "end"), (1, 2, "end"), (2, 50)], "a")
+    b = stream([(1, 1), (2, 50)], "b", ends=None)
+    result = shown(run(a, b, None))
+    assert [row[0] for row in result].count("end") == 1
+
+
+def test_flags_do_not_leak():
+    """One for each key that is still of interest, not one for each key there ever was."""
+    many = range(2_000)
+    a = stream([(key, 5 * key) for key in many], "a", 20, ends=None, unique=True)
+    b = stream([(key, 5 * key) for key in many], "b", 20, ends=None)
+    plan = replace(wr.plan(a, b), batch_rows=10)
+    join, most = local_join(plan), 0
+    for start in range(0, 1_990, 10):
+        for _ in join.batch([(start, start + 10)] * 2):
+            pass
+        most = max(most, join.join.state.live_flags(0))
+    assert most <= 16
+
+
+def test_a_long_run_keeps_the_state_small():
+    """Emptied records go although an old one stays at the head: the list is compacted."""
+    n = 20_000
+    rows = [(0, 0)] + [(1 + i // 2, i) if i % 2 == 0 else (1 + i // 2, i, "end") for i in range(n)]
+    a = stream(rows, "a", None)
+    b = stream(rows, "b", None)
+    join = local_join(replace(wr.plan(a, b), batch_rows=500))
+    assert isinstance(join.join, PunctuatedJoin)
+    for start in range(0, n, 500):
+        for _ in join.batch([(start, start + 500)] * 2):
+            pass
+    assert join.join.state.live_rows(0) <= 3
+    assert int(join.join.state.lists.live().sum()) < 1_000
+    assert int(join.join.state.nodes.live().sum()) < 1_000
+
+
+def test_colliding_hashes_are_noticed(monkeypatch):
+    """With text keys a flag acts on a hash; that it acts on the key is checked."""
+    from windrow.operators import columns, keys
+
+    def weak(values, length):
+        found = keys.hash_keys(values, length)
+        return replace(found, hashes=found.hashes * 0 + (1 << 40))
+
+    monkeypatch.setattr(columns, "hash_keys", weak)
+    data = pa.table(
+        {
+            "k": ["x", "y", "x"],
+            "t": pa.array([0, 1, 2], pa.timestamp("us")),
+            "over": [False, False, True],
+        }
+    )
+    a, b = (
+        replace(wr.stream(data, name=n, key="k", time="t", ends="over"), window=TimeWindow(10))
+        for n in "ab"
+    )
+    with pytest.raises(WindrowError, match="the same 64-bit hash"):
+        wr.join(a, b)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@settings(max_examples=10)
+@given(case=punctuated_cases(max_rows=30))
+def test_every_kind_in_tiny_buffers(how, case):
+    """The kernel stops and goes on wherever a buffer is full."""
+    case = replace(case, how=how)
+    plan = wr.plan(*case.streams, **case.options)
+    run = local_join(plan)
+    small = run.join
+    small._out = small._out._replace(pairs=small._out.pairs[:, :1], gone=small._out.gone[:, :1])
+    small._ends = small._ends._replace(
+        ends=small._ends.ends[:, :8], touched=small._ends.touched[:, :12]
+    )
+    table = pa.Table.from_batches(list(run.record_batches(run.pieces())), run.schema)
+    assert_same_rows(table, naive_join(*case.streams, **case.options))

@@ -1,0 +1,134 @@
+"""A bucket's join with punctuations and its log, without Spark: any batches, any loss."""
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow as wr
+from windrow.spark import durable, punctuations, renew
+from windrow.testing import assert_same_rows, naive_join
+from windrow.testing.punctuated import punctuated_cases
+
+from .buckets import BUCKETS, Run, arenas, run_case
+
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def hasty():
+    """Logs are merged and written anew at every turn, which else takes thousands of rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(renew, "LEAST_RENEWED", 4)
+        patch.setattr(durable, "MERGED_AT_ONCE", 2)
+        patch.setattr(punctuations, "MOST_PARTIALS", 2)
+        yield
+
+
+def results(table):
+    return table.filter(pc.field("kind") != "end").drop_columns("kind")
+
+
+def ends(table):
+    rows = table.filter(pc.field("kind") == "end").to_pylist()
+    return Counter((row.get("left") or row["right"])["k"] for row in rows)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_any_batches_and_any_loss_give_the_same_rows_and_ends(how, data):
+    case = data.draw(punctuated_cases().map(lambda case: with_how(case, how)))
+    rows = data.draw(st.sampled_from([1, 2, 3, 100]))
+    losses = data.draw(st.sets(st.integers(0, 9)))
+    if not wr.plan(*case.streams, **case.options).can_end:
+        return
+    with arenas() as folder:
+        run = run_case(case, rows, losses, folder, punctuate=True)
+        found = run.finish()
+    assert_same_rows(results(found), naive_join(*case.streams, **case.options))
+    local = wr.join(*case.streams, **case.options, batch_rows=rows, punctuate=True)
+    assert ends(found) == ends(local)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_without_windows_too(data):
+    case = data.draw(punctuated_cases(windows=False))
+    rows = data.draw(st.sampled_from([1, 2, 3]))
+    losses = data.draw(st.sets(st.integers(0, 9)))
+    with arenas() as folder:
+        run = run_case(case, rows, losses, folder)
+        found = run.end()
+    assert_same_rows(found, naive_join(*case.streams, **case.options))
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_finals_survive_any_loss(data):
+    case = data.draw(punctuated_cases())
+    rows = data.draw(st.sampled_from([1, 2, 3, 100]))
+    losses = data.draw(st.sets(st.integers(0, 9)))
+    asked = {"n": "count(*)", "most": "max(left.v)"}
+    if not wr.plan(*case.streams, **case.options).can_end:
+        return
+    with arenas() as folder:
+        run = run_case(case, rows, losses, folder, finals=asked)
+        found = run.finish()
+    local = wr.join(*case.streams, **case.options, batch_rows=rows, finals=asked)
+    assert as_rows(found) == as_rows(local)
+
+
+def as_rows(table):
+    return sorted(str(row) for row in table.to_pylist())
+
+
+def with_how(case, how):
+    from dataclasses import replace
+
+    return replace(case, how=how)
+
+
+def said(rows):
+    return pa.table(
+        {
+            "k": pa.array([row[0] for row in rows], pa.int64()),
+            "t": pa.array([row[1] for row in rows], pa.timestamp("us")),
+            "over": pa.array([len(row) == 3 for row in rows], pa.bool_()),
+        }
+    )
+
+
+def test_the_log_shrinks_with_the_state():
+    """Without windows nothing expires; what punctuations free is written out of the log."""
+    a, b = (wr.stream(said([]), name=name, key="k", time="t", ends="over") for name in "ab")
+    run = Run(wr.plan(a, b))
+    run.batch([said([(-1, 0)]), said([])])
+    for key in range(200):
+        run.batch([said([(key, key), (key, key, 1)]), said([(key, key), (key, key, 1)])])
+    assert sum(batch.num_rows for batch in run.pieces) == 200
+    assert max(len(store.blobs) for store in run.stores) < 40
+    for bucket in range(BUCKETS):
+        assert len(run.stores[bucket].text) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"ends": None, "unique": True}, "written with punctuations"),
+        ({"window": "9 microseconds"}, "written with windows beside punctuations"),
+    ],
+)
+def test_what_a_restart_may_not_change(more, message):
+    window = {"window": "10 microseconds"}
+    common = {"key": "k", "time": "t", "ends": "over", **window}
+    a, b = (wr.stream(said([]), name=name, **common) for name in "ab")
+    run = Run(wr.plan(a, b))
+    run.batch([said([(1, 0)]), said([(1, 0)])])
+    changed = wr.stream(said([]), name="a", **{**common, **more})
+    run.ask(wr.plan(changed, b))
+    with pytest.raises(wr.WindrowError, match=message):
+        run.batch([said([(1, 1)]), said([(1, 1)])])
