@@ -149,14 +149,18 @@ STREAMS = [
     no("imp", "does not parse", "'ad = = 1'", beats="ad = = 1"),
     no("imp", "is empty", beats=" "),
     no("imp", "uses ABS(...), which is not supported; supported are", beats="abs(ad) = 1"),
-    # what later versions take
-    no(
-        "ends='live': punctuations",
-        "not supported in this version; leave ends at None",
-        ends="live",
-    ),
-    no("ends_to='ad': punctuations", "leave ends_to at None", ends_to="ad"),
-    no("unique=True: punctuations", "leave unique at False", unique=True),
+    # punctuations
+    no("stream 'imp': ends", "expected SQL text", ends=3),
+    no("imp", "does not parse", ends="ad = = 1"),
+    no("stream 'imp': ends is about keys, but key is None", key=None, ends="live"),
+    no("stream 'imp': unique is about keys, but key is None", key=None, unique=True),
+    no("stream 'imp': unique is 'yes', expected one of True, False", unique="yes"),
+    no("stream 'imp': ends_to='ad' needs ends", ends_to="ad"),
+    no("ends_to column 'nope' does not exist", ends="live", ends_to="nope"),
+    no("ends_to column 'text' is string, but key 'ad' is int64", ends="live", ends_to="text"),
+    no("needs whole numbers or dates", key="text", ends="live", ends_to="text"),
+    no("key 'tags' is an array; give one of the two", key="tags", ends="live", ends_to="ad"),
+    no("several keys need a single key column", key=["ad", "day"], ends="live", ends_to="ad"),
 ]
 
 
@@ -427,9 +431,9 @@ CHOICES = [
     ),
     later("order", "adaptive", "none", "ordered output"),
     later("order", None, "none", "ordered output"),
-    later("violations", "fail", "drop", "punctuations"),
-    later("punctuate", True, False, "punctuations"),
-    later("finals", {"n": "count(*)"}, None, "per-key results"),
+    no("violations is 'keep', expected one of 'drop', 'fail'", violations="keep"),
+    no("punctuate reports keys that are over, but no stream says", "to a stream", punctuate=True),
+    no("finals reports keys that are over, but no stream says", finals={"n": "count(*)"}),
     later("memory", "msf", "window", "data-driven memory"),
     later("alpha", 0.5, 0.3, "ordered output"),
     # conditions
@@ -586,3 +590,38 @@ def test_dotted_keys_and_times():
 def test_between_of_either_sign_and_as_a_list():
     for between in (["-2 seconds", "-1 second"], (timedelta(0), "0 seconds"), ("1 day", "2 days")):
         assert wr.plan(bare("imp"), bare("clk"), between=between).between is not None
+
+
+PUNCTUATED = [
+    (("left", {}, {"unique": True}), "only stream 'clk' says where keys end, and a left join"),
+    (("right", {"ends": "live"}, {}), "only stream 'imp' says where keys end, and a right join"),
+    (("full", {"ends": "live"}, {}), "pass ends= or unique=True to both streams"),
+    (("anti", {}, {"ends": "live"}), "only stream 'clk'"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), PUNCTUATED)
+@pytest.mark.parametrize("asked", [{"punctuate": True}, {"finals": {"n": "count(*)"}}])
+def test_ends_that_never_come(given, message, asked):
+    how, one, two = given
+    refused(lambda: join(stream("imp", **one), stream("clk", **two), how=how, **asked), message)
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "message"),
+    [
+        ({"window": wr.rows(3)}, {}, "stream 'imp' has a count window, which punctuations"),
+        ({}, {"algorithm": "nested-loops"}, "which need algorithm='hash'"),
+        ({}, {"invalidation": "probe"}, "which need invalidation='time-list'"),
+    ],
+)
+def test_what_punctuations_cannot_be_combined_with(given, more, message):
+    refused(lambda: join(stream("imp", **given), stream("clk", unique=True), **more), message)
+
+
+def test_a_stream_without_a_window_needs_the_others_punctuations():
+    open_ended = stream("imp", window=None, unique=True)
+    refused(
+        lambda: join(open_ended, stream("clk")), "stream 'imp' has no window", "ends= or unique"
+    )
+    assert join(stream("imp", window=None), stream("clk", unique=True)).num_rows == 1

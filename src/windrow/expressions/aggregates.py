@@ -6,7 +6,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-FUNCTIONS: dict[type[exp.Expression], str] = {
+FUNCTIONS: dict[type, str] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Min: "min",

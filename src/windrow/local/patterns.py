@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.model import WindrowError
@@ -59,12 +60,13 @@ def one_key_a_row(table: pa.Table, name: str, key: str, ends: str, ends_to: str 
     return _with_keys(table, key, counts, pa.array(keys, whole, mask=none).cast(column.type))
 
 
-def _counted(counts: np.ndarray) -> np.ndarray:
+def _counted(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """0, 1, ... for each of the rows that a row becomes."""
-    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    starts: NDArray[np.int64] = np.repeat(np.cumsum(counts) - counts, counts)
+    return np.arange(int(counts.sum())) - starts
 
 
-def _with_keys(table: pa.Table, key: str, counts: np.ndarray, keys: pa.Array) -> pa.Table:
+def _with_keys(table: pa.Table, key: str, counts: NDArray[np.int64], keys: pa.Array) -> pa.Table:
     rows = table.take(pa.array(np.repeat(np.arange(table.num_rows), counts)))
     at = table.schema.get_field_index(key)
     return rows.set_column(at, pa.field(key, keys.type), keys)

@@ -249,7 +249,6 @@ class PunctuatedJoin(WindowJoin):
         if "pending" not in snapshot:
             raise WindrowError("this snapshot is of a join without punctuations")
         super().resume(snapshot)
-        self.state = PunctuatedState.restore(snapshot["state"])
         self.mark_rings()
         self.pending = [Arrivals(*waiting) for waiting in snapshot["pending"]]
 

@@ -250,7 +250,8 @@ class WindowJoin:
                     f"this snapshot is of a join with {name} {snapshot.get(name)!r} and cannot go "
                     f"on with {mine!r}"
                 )
-        state, flags = JoinState.restore(snapshot["state"]), Flags.restore(snapshot["flags"])
+        state = type(self.state).restore(snapshot["state"])
+        flags = Flags.restore(snapshot["flags"])
         if state.structure != self.state.structure:
             raise WindrowError(
                 f"this snapshot has the structure {state.structure!r} and cannot go on as "

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from windrow.model import Stream, TimeWindow
-from windrow.testing.strategies import HOWS, SPANS, Case
+from windrow.testing.strategies import HOWS, Case
 
 KEYS = (1, 2, 3, -7)
 
@@ -31,12 +31,12 @@ def punctuated_cases(
     """
     reach = [draw(st.sampled_from([0, 1, 2, 5, 100])) for _ in range(2)]
     text = draw(st.booleans()) if text_keys is None else text_keys
-    sides = [
+    left, right = (
         draw(punctuated_streams(name, windows and reach[at], max(reach), text, max_rows, windows))
         for at, name in enumerate(("left", "right"))
-    ]
+    )
     how = draw(st.sampled_from(HOWS))
-    return Case(*sides, closed=draw(st.booleans()), how=how)
+    return Case(left, right, closed=draw(st.booleans()), how=how)
 
 
 @st.composite
@@ -80,6 +80,5 @@ def punctuated_streams(
     return stream if window is False else replace(stream, window=TimeWindow(int(window)))
 
 
-#: Named here so that tests can draw them as they draw everything else.
+#: `batch_rows` for them.
 BATCHES = st.sampled_from([None, 1, 2, 3])
-LONGEST = max(SPANS)
