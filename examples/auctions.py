@@ -28,6 +28,7 @@ def main() -> None:
         wr.configure(builder)
         .config("spark.sql.shuffle.partitions", 2)
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

@@ -121,7 +121,7 @@ def _predicate(given: Any, data: Any, schema: pa.Schema, name: str, what: str) -
     if checks.is_spark(data) and checks.is_spark(given):
         from windrow.spark import engine
 
-        given = engine.column_text(given, f"stream {name!r}: {what}")
+        given = engine.column_text(data, given, f"stream {name!r}: {what}")
     text = checks.sql(given, f"stream {name!r}: {what}")
     if text is not None:
         expressions.predicate(text, name, schema)

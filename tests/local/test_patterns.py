@@ -7,7 +7,6 @@ import pytest
 
 import windrow as wr
 
-
 NUMBER = pa.int64()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -74,12 +74,15 @@ def loose(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def column_text(column: Column, what: str) -> str:
-    """A predicate that was given as a Column, as SQL text."""
+def column_text(frame: DataFrame, column: Column, what: str) -> str:
+    """A predicate that was given as a Column, as the SQL text that Spark makes of it."""
     try:
-        text: str = column._jc.node().sql()  # type: ignore[operator]
-    except (AttributeError, TypeError, PySparkException) as error:
-        raise WindrowError(f"{what} is a Column that has no SQL text; pass SQL text") from error
+        filtered: Any = frame.filter(column)
+        text: str = filtered._jdf.queryExecution().analyzed().condition().sql()
+    except (AttributeError, TypeError) as error:
+        raise WindrowError(f"{what} is a Column that has no SQL text here; pass text") from error
+    except PySparkException as error:
+        raise WindrowError(f"{what} does not fit the stream: {error}") from error
     return text
 
 
