@@ -52,6 +52,7 @@ bench: $(READY) ## the benchmarks, as ratios within one run
 
 bench-spark: $(READY) ## the join on Spark beside Spark's own; half an hour
 	@$(BIN)/python -m benchmarks.spark
+	@$(BIN)/python -m benchmarks.spark.auctions
 
 experiments: $(READY) ## every figure of the papers and one report, into out/
 	@$(BIN)/windrow experiments run --out out

@@ -6,7 +6,13 @@ import subprocess
 import sys
 
 #: Module and its limit in seconds.
-BENCHMARKS = {"standard_join": 240, "where_time_goes": 120, "state_size": 120, "state_growth": 240}
+BENCHMARKS = {
+    "standard_join": 240,
+    "where_time_goes": 120,
+    "state_size": 120,
+    "state_growth": 240,
+    "punctuations": 240,
+}
 
 
 def main(names: list[str]) -> int:

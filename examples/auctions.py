@@ -46,7 +46,7 @@ def main() -> None:
         opened, name="auction", key="auction_id", time="opened_at", window="12 hours", unique=True
     )
     bid = wr.stream(
-        bids, name="bid", key="auction_id", time="at", window="0 seconds", ends="closed"
+        bids, name="bid", key="auction_id", time="bid_at", window="0 seconds", ends="closed"
     )
     report = wr.join(
         auction,

@@ -354,4 +354,8 @@ def local_join(asked: JoinPlan) -> LocalJoin:
 
 def _choice(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
     one, two = (table.columns.tuples() for table in tables)
-    return choose(asked, Statistics.of(*one, *two))
+    ending = any(
+        table.stream.unique or (table.columns.ends is not None and table.columns.ends.any())
+        for table in tables
+    )
+    return choose(asked, replace(Statistics.of(*one, *two), ending=ending))

@@ -47,11 +47,13 @@ class Statistics:
     distinct: how many equally frequent keys would make as many pairs agree: 1 / selectivity, in
         the paper's setting the distinct values. A skewed key counts as the fewer it behaves like.
     rows: all the tuples there will be of each stream, where the input is finite.
+    ending: whether there are punctuations in the streams.
     """
 
     rates: tuple[float, float]
     distinct: int
     rows: tuple[int, int] | None = None
+    ending: bool = False
 
     @classmethod
     def of(
@@ -186,7 +188,7 @@ def punctuations(case: Case) -> Choice | None:
     why = f"hash {_in_cells(parts)} with I-Nodes, for punctuations"
     found = case.choice("time-list", parts, f"{why}; {_numbers(case)}")
     # What punctuations leave of it cannot be told beforehand.
-    return replace(found, expected=0, punctuated=True)
+    return replace(found, expected=0 if case.statistics.ending else found.expected, punctuated=True)
 
 
 def without_key(case: Case) -> Choice | None:

@@ -25,13 +25,14 @@ PAIRS, GONE, COMPARISONS, CHECKS, INSERTED_ONE, INSERTED_TWO, DROPPED_ONE, DROPP
 )
 #: The count join's group of equal times: how far it is appended, and where it ends, by side.
 GROUP_AT, GROUP_AT_TWO, GROUP_END_ONE, GROUP_END_TWO = range(11, 15)
-#: With punctuations: how full their buffers are, which list is being compacted and up to where.
-ENDS, TOUCHED, COMPACTED, COMPACTED_TO = range(15, 19)
+#: With punctuations: how full their buffers are, which list is being compacted and up to where,
+#: and the I-Node of the other side that an arriving tuple has met.
+ENDS, TOUCHED, COMPACTED, COMPACTED_TO, MET_NODE = 15, 16, 17, 18, 31
 #: And the work counted: tuples purged, discarded on the fly, skipped unprocessed, violating, by
 #: side; punctuations that acted, by side; keys that ended, and those of them that ended early.
 PURGED_ONE, PURGED_TWO, DISCARDED_ONE, DISCARDED_TWO, SKIPPED_ONE, SKIPPED_TWO = range(19, 25)
 VIOLATIONS_ONE, VIOLATIONS_TWO, ACTED_ONE, ACTED_TWO, ENDED, EARLY = range(25, 31)
-CURSOR_SCALARS = 31
+CURSOR_SCALARS = 32
 
 #: Steps within one tuple; a resumed kernel skips those that are done.
 ARRIVED, SCANNING, STORING, CLEANING = range(4)

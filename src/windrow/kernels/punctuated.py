@@ -452,6 +452,7 @@ def join_punctuated(
                         cur[c.SKIPPED_ONE + side] += 1
                         at[own] += 1
                         continue
+                cur[c.MET_NODE] = its
                 cur[c.SCAN] = s.heads[
                     s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1))
                 ]
@@ -480,7 +481,7 @@ def join_punctuated(
                 cur[c.COMPARISONS] += compared
                 cur[c.STEP] = c.STORING
 
-            its = i_.find(n, other, key, t, span, i_.FOREVER)
+            its = cur[c.MET_NODE]
             past = t + asked[c.REACH_ONE + side] < c.progress_at(asked, 1 - side, t)
             if its >= 0 or past:
                 if not has_room(cur, out):

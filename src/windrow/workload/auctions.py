@@ -70,8 +70,8 @@ def closing_auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Tabl
     auctions
         auction_id (int64), seller (string), opened_at.
     bids
-        auction_id, bidder (string), price (double), at, closed (bool); in time order. A row with
-        `closed` is no bid: it says that its auction takes no more.
+        auction_id, bidder (string), price (double), bid_at, closed (bool); in time order. A row
+        with `closed` is no bid: it says that its auction takes no more.
 
     An auction opens every five seconds on average and is open for an hour and a half on average, at
     most for a day; bids come at any time while it is. A fifth get none.
@@ -109,7 +109,7 @@ def closing_auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Tabl
             "auction_id": pa.array(whole),
             "bidder": pa.concat_arrays([bidder, nobody]),
             "price": pa.concat_arrays([pa.array(price), pa.nulls(n, pa.float64())]),
-            "at": timestamps(times),
+            "bid_at": timestamps(times),
             "closed": pa.array(closed),
         }
     )
