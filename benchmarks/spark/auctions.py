@@ -108,13 +108,14 @@ def main() -> int:
                 progress = [json.loads(each.json) for each in query.recentProgress]
                 results = sum(int(each["sink"]["numOutputRows"]) for each in progress)
                 if build is native:
-                    held[title] = max(
-                        s["numRowsTotal"] for e in progress for s in e["stateOperators"]
-                    )
+                    states = [state for each in progress for state in each["stateOperators"]]
+                    held[title], flags = max(state["numRowsTotal"] for state in states), 0
                 else:
-                    held[title] = max(sum(m.live_rows.values()) for m in wr.metrics(query))
+                    figures = wr.metrics(query)
+                    held[title] = max(sum(batch.live_rows.values()) for batch in figures)
+                    flags = max(sum(batch.flags.values()) for batch in figures)
                 right = "yes" if results == expected else "NO"
-                rows.append([title, f"{held[title]:,}", f"{results:,}", right])
+                rows.append([title, f"{held[title]:,}", f"{flags:,}", f"{results:,}", right])
     show(
         f"{AUCTIONS:,} auctions, {HOURS} hours each at most, and their bids, in {BATCHES} "
         "micro-batches",

@@ -41,14 +41,16 @@ def _final(name: object, text: object, plan: JoinPlan, taken: dict[str, str]) ->
     function, path = cast(Aggregate, found[0]), found[1]
     if not path:
         return Final(name, function)
-    final = Final(name, function, *_column(path, what, plan))
+    stream, column = _column(path, what, plan)
+    final = Final(name, function, stream, column)
+    kind = expressions.resolve(plan.streams[stream].schema, column)
     try:
         result_type(plan, final)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, KeyError) as error:
-        assert final.stream is not None
-        assert final.column is not None
-        kind = expressions.resolve(plan.streams[final.stream].schema, final.column)
-        raise WindrowError(f"{what}: there is no {function} of {kind}") from error
+        known = not (pa.types.is_boolean(kind) and function in ("sum", "avg"))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, KeyError):
+        known = False
+    if not known:
+        raise WindrowError(f"{what}: there is no {function} of {kind}")
     return final
 
 

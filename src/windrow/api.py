@@ -95,7 +95,7 @@ def stream(
     }
     several = marks["ends"] is not None and checks.has_several(schema, key, ends_to)
     if several:
-        checks.patterns(schema, name, key, ends_to)
+        checks.patterns(schema, name, key, marks["ends"] or "", ends_to)
         data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
         schema = _schema(data, name)
     keys = checks.key_columns(schema, key, name)

@@ -172,15 +172,25 @@ def has_several(schema: pa.Schema, key: object, ends_to: object) -> bool:
     return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def patterns(schema: pa.Schema, name: str, key: object, ends_to: object) -> None:
+def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: object) -> None:
     """Lists and ranges are of one key column; ranges of one that can be counted through."""
     if not isinstance(key, str) or key not in schema.names:
         raise WindrowError(
             f"stream {name!r}: punctuations about several keys need a single key column at the "
             f"top, but the key is {key!r}"
         )
+    if any(path == key for _, path in expressions.predicate(ends, name, schema).columns):
+        raise WindrowError(
+            f"stream {name!r}: ends={ends!r} looks at the key {key!r}, which becomes one key a row "
+            "where punctuations are about several; mark them by another column"
+        )
     if ends_to is None:
         return
+    if ends_to not in schema.names:
+        raise WindrowError(
+            f"stream {name!r}: ends_to column {ends_to!r} does not exist; the columns are "
+            f"{', '.join(schema.names)}"
+        )
     if pa.types.is_nested(schema.field(key).type):
         raise WindrowError(
             f"stream {name!r}: ends_to={ends_to!r} makes ranges, but key {key!r} is an array; give "

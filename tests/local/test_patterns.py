@@ -84,7 +84,15 @@ def test_a_range_of_days():
     assert ended(joined) == [days[0], dt.date(2026, 1, 31), dt.date(2026, 2, 1)]
 
 
-def test_ranges_that_are_too_long():
-    a = bids([(0, 1, True, 10**12)], to=pa.int64())
+@pytest.mark.parametrize(("low", "high"), [(0, 10**12), (-(2**62) - 2**61, 2**62 + 2**61)])
+def test_ranges_that_are_too_long(low, high):
+    a = bids([(low, 1, True, high)], to=pa.int64())
     with pytest.raises(wr.WindrowError, match="keys, more than 50,000,000; make them smaller"):
         stream(a, "a", ends_to="to")
+
+
+def test_a_predicate_that_looks_at_the_key_is_refused():
+    """It would be asked again of each key in the range."""
+    a = bids([(100, 1, True, 103)], to=pa.int64())
+    with pytest.raises(wr.WindrowError, match="looks at the key 'k'"):
+        stream(a, "a", ends="k = 100", ends_to="to")

@@ -37,7 +37,8 @@ def expected(case):
     by_key = defaultdict(list)
     for row in naive_join(*case.streams, **case.options).to_pylist():
         there = [row[name] for name in ("left", "right") if row.get(name) is not None]
-        by_key[there[0]["k"]].append(row)
+        if there[0]["k"] is not None:
+            by_key[there[0]["k"]].append(row)
     covered = {
         key
         for key in by_key
@@ -151,6 +152,7 @@ def test_sums_of_decimals_stay_exact():
         ({"n": "sum(b.y)"}, "stream 'b' has no column 'y'"),
         ({"n": "sum(b.x)"}, "there is no sum of string"),
         ({"n": "avg(b.x)"}, "there is no avg of string"),
+        ({"n": "sum(a.yes)"}, "stream 'a' has no column 'yes'"),
         ({"ts": "count(*)"}, "'ts' is a column of every result already"),
         ({"id": "count(*)"}, "'id' is a key column already"),
         ({"n": "count(*)", "N": "count(*)"}, "'N' is another aggregate's name already"),
@@ -176,6 +178,71 @@ def test_lives_are_told_apart_by_time():
     times = np.array([5, 6, 5, 20, 9, 99])
     ended, until = np.array([1, 2, 1]), np.array([5, 5, 19])
     assert lives_of(keys, times, ended, until).tolist() == [0, 1, 0, 2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal128(20, 2), pa.decimal256(50, 2), pa.duration("us"), pa.string_view(),
+        pa.float64(), pa.bool_(), pa.date32(), pa.dictionary(pa.int8(), pa.string()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_any_type_of_key(kind):
+    values = pa.array([0, 1], pa.int32())
+    if pa.types.is_duration(kind):
+        values = values.cast(pa.int64())
+    text = pa.array(["", "x"])
+    if pa.types.is_string_view(kind):
+        values = text
+    values = (
+        pa.array(["", "x"]).dictionary_encode()
+        if pa.types.is_dictionary(kind)
+        else values.cast(kind)
+    )
+    at = pa.array([0, 1], pa.timestamp("us"))
+    data = pa.table({"k": values, "t": at})
+    a = wr.stream(data, name="a", key="k", time="t", window="1 second", unique=True)
+    b = wr.stream(data, name="b", key="k", time="t", window="1 second")
+    found = wr.join(a, b, finals={"n": "count(*)"})
+    assert sorted(map(str, found["k"].to_pylist())) == sorted(map(str, values.to_pylist()))
+
+
+def test_null_keys_are_nobodys():
+    at = pa.array([0, 1, 2], pa.timestamp("us"))
+    data = pa.table({"k": pa.array([None, 0, 0]), "t": at, "over": [False, False, True]})
+    a = wr.stream(data, name="a", key="k", time="t", window="1 second", ends="over")
+    b = wr.stream(data, name="b", key="k", time="t", window="1 second", ends="over")
+    for batch_rows in (None, 1):
+        found = wr.join(a, b, how="left", finals={"n": "count(*)"}, batch_rows=batch_rows)
+        assert [(row["k"], row["n"]) for row in found.to_pylist()] == [(0, 1)]
+
+
+def test_a_key_that_comes_back_has_a_final_of_its_own():
+    """Whatever the batches, and though one stream may be late by more than a window."""
+    times = [0, 0, 105, 106, 400]
+    one = pa.table(
+        {
+            "k": [1, 1, 1, 1, 3],
+            "t": pa.array(times, pa.timestamp("us")),
+            "over": [False, True, False, True, False],
+        }
+    )
+    two = pa.table(
+        {
+            "k": [1, 1, 4, 4, 3, 3],
+            "t": pa.array([5, 105, 105, 106, 400, 700], pa.timestamp("us")),
+        }
+    )
+    window = dt.timedelta(microseconds=10)
+    a = wr.stream(one, name="a", key="k", time="t", window=window, ends="over")
+    b = wr.stream(
+        two, name="b", key="k", time="t", window=window, lateness=dt.timedelta(microseconds=200)
+    )
+    for batch_rows in (None, 1, 2, 3, 4):
+        found = wr.join(a, b, finals={"n": "count(*)"}, batch_rows=batch_rows)
+        mine = [row["n"] for row in found.to_pylist() if row["k"] == 1]
+        assert mine == [1, 1], batch_rows
 
 
 def test_the_store_shrinks():

@@ -1,6 +1,8 @@
 """A bucket's join with punctuations and its log, without Spark: any batches, any loss."""
 
+import json
 from collections import Counter
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.operators import finals
 from windrow.spark import durable, punctuations, renew
 from windrow.testing import assert_same_rows, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
-from .buckets import BUCKETS, Run, arenas, run_case
+from .buckets import BUCKETS, Run, arenas, pieces, run_case
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -25,6 +28,7 @@ def hasty():
         patch.setattr(renew, "LEAST_RENEWED", 4)
         patch.setattr(durable, "MERGED_AT_ONCE", 2)
         patch.setattr(punctuations, "MOST_PARTIALS", 2)
+        patch.setattr(finals, "LEAST_RENEWED", 3)
         yield
 
 
@@ -87,9 +91,40 @@ def as_rows(table):
 
 
 def with_how(case, how):
-    from dataclasses import replace
-
     return replace(case, how=how)
+
+
+@pytest.mark.parametrize("how", HOWS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_an_attempt_that_rebuilds_writes_the_same_log(how, data):
+    """Two attempts at a micro-batch may both reach the state store, one with the arena."""
+    case = data.draw(punctuated_cases(max_rows=20).map(lambda case: with_how(case, how)))
+    rows = data.draw(st.sampled_from([1, 2, 4]))
+    plan = wr.plan(*case.streams, **case.options)
+    if plan.can_end and data.draw(st.booleans()):
+        plan = wr.plan(*case.streams, **case.options, finals={"n": "count(*)"})
+    sides = [pieces(stream.data, rows) for stream in plan.streams]
+    with arenas() as folder:
+        run = Run(plan, folder)
+        for number in range(max(map(len, sides))):
+            batch = [s[number] if number < len(s) else s[0].slice(0, 0) for s in sides]
+            other = Run(plan)
+            for mine, its in zip(other.stores, run.stores, strict=True):
+                mine.blobs, mine.text = dict(its.blobs), its.text
+            other.batch(batch)
+            run.batch(batch)
+            assert logs(other) == logs(run)
+
+
+def logs(run):
+    """What was written, but for the tokens."""
+    found = []
+    for store in run.stores:
+        if store.text is not None:
+            text = {**json.loads(store.text), "token": "", "live": []}
+            found.append((text, store.blobs))
+    return found
 
 
 def said(rows):

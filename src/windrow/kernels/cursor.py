@@ -33,6 +33,8 @@ ENDS, TOUCHED, COMPACTED, COMPACTED_TO, MET_NODE = 15, 16, 17, 18, 31
 PURGED_ONE, PURGED_TWO, DISCARDED_ONE, DISCARDED_TWO, SKIPPED_ONE, SKIPPED_TWO = range(19, 25)
 VIOLATIONS_ONE, VIOLATIONS_TWO, ACTED_ONE, ACTED_TWO, ENDED, EARLY = range(25, 31)
 CURSOR_SCALARS = 32
+#: Those that only count.
+COUNTED = slice(PURGED_ONE, EARLY + 1)
 
 #: Steps within one tuple; a resumed kernel skips those that are done.
 ARRIVED, SCANNING, STORING, CLEANING = range(4)
@@ -45,9 +47,9 @@ PRESERVED_ONE, PRESERVED_TWO, EMIT, MARK, FLAGS_ONE, FLAGS_TWO = range(6, 12)
 #: Paper 1's invalidation strategy; the count join's window kinds and sizes.
 STRATEGY, KIND_ONE, KIND_TWO, COUNT_ONE, COUNT_TWO = range(12, 17)
 #: With punctuations: how long a flag lives after its time, whose punctuations propagate early,
-#: and whether to tell what each flag touched.
-SPAN, EARLY_ONE_SIDE, EARLY_TWO_SIDE, TELL = range(17, 21)
-ASKED_SCALARS = 21
+#: whether to tell what each flag touched, and a time that no tuple so far is after.
+SPAN, EARLY_ONE_SIDE, EARLY_TWO_SIDE, TELL, SEEN = range(17, 22)
+ASKED_SCALARS = 22
 
 #: EMIT: every candidate pair, only the first match of each tuple of the first stream, or none.
 EMIT_PAIRS, EMIT_FIRST, EMIT_NOTHING = range(3)

@@ -43,9 +43,9 @@ MOST_ENDS, MOST_ORPHANS, MOST_TOUCHED = 8, 6, 12
 #: Why a key has ended: punctuated on both sides, early, or its flag's time is over while the
 #: other stream may still send it (no promise to anybody: only what is held for the key can go).
 MET, EARLY, LAPSED = range(3)
-#: What is told: a flag kept a row out or threw it out, or its key was taken for equal; or a
-#: flag itself is new, changed or gone.
-REMOVED, ASKED, FLAGGED, UNFLAGGED = range(4)
+#: What is told: a flag kept a row out or threw it out, the row broke a promise, or its key was
+#: taken for equal; or a flag itself is new, changed or gone.
+REMOVED, VIOLATED, ASKED, FLAGGED, UNFLAGGED = range(5)
 
 
 class Punctuations(NamedTuple):
@@ -159,7 +159,7 @@ def end_orphans(
             and i_.newest(s, lst, key, t + asked[c.SPAN]) < 0
         ):
             row = value >> i_.FLAG_BITS
-            latest = max(t, min(t + asked[c.REACH_ONE + side], bound))
+            latest = max(t, min(t + asked[c.REACH_ONE + side], min(bound, asked[c.SEEN])))
             end_key(cur, out, row, side, latest, EARLY)
             ls.set_row(n, lst, seq, (row << i_.FLAG_BITS) | i_.PROPAGATED)
             tell_flag(cur, asked, out, FLAGGED, side, row, t, key, i_.PROPAGATED)
@@ -217,29 +217,78 @@ def due(s: ls.ListArrays, lst: int, bound_reach: int) -> bool:
 
 
 @kernel
+def expel(
+    cur: NDArray[np.int64],
+    asked: NDArray[np.int64],
+    s: ls.ListArrays,
+    matched: NDArray[np.uint8],
+    gone: NDArray[np.int64],
+    out: Ends,
+    lst: int,
+    side: int,
+    key: int,
+    latest: int,
+    by_side: int,
+    by_row: int,
+) -> bool:
+    """Empty a list's records of a key up to a time; preserved rows leave. False: no room.
+
+    Called again, it finds only what it has not emptied yet.
+    """
+    counter = c.PURGED_ONE if by_side != side else c.DROPPED_ONE
+    low = s.meta[lst, ls.LOW]
+    seq = s.heads[s.meta[lst, ls.HEADS_AT] + (key & (s.meta[lst, ls.HEADS] - 1))]
+    while seq >= low:
+        ts, its, found, link = ls.read(s, lst, seq)
+        if its == key and found != i_.EMPTY and ts <= latest:
+            if not has_room(cur, out):
+                return False
+            row = found & ~i_.RING
+            if asked[c.PRESERVED_ONE + side] and not leave(
+                cur, asked, matched, gone, side, row, ts
+            ):
+                return False
+            touch(cur, asked, out, side, row, by_side, by_row, REMOVED)
+            ls.set_row(s, lst, seq, i_.EMPTY)
+            s.meta[lst, ls.DEAD] += 1
+            cur[counter + side] += 1
+        seq = link
+    return True
+
+
+@kernel
 def expire_flags(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
+    s: ls.ListArrays,
     n: ls.ListArrays,
+    matched: NDArray[np.uint8],
+    gone: NDArray[np.int64],
     out: Ends,
     lst: int,
     side: int,
 ) -> bool:
-    """Drop the flags whose life both streams have passed. False: the buffer is full."""
+    """Drop the flags whose life both streams have passed. False: a buffer is full."""
     passed = min(asked[c.AFTER_ONE], asked[c.AFTER_TWO])
+    span = asked[c.SPAN]
     while n.meta[lst, ls.LOW] < n.meta[lst, ls.NEXT]:
-        t, _, value, _ = ls.read(n, lst, n.meta[lst, ls.LOW])
+        t, key, value, _ = ls.read(n, lst, n.meta[lst, ls.LOW])
         if value == i_.EMPTY:
             n.meta[lst, ls.DEAD] -= 1
-        elif t + asked[c.SPAN] >= passed:
+        elif t + span >= passed:
             return True
         elif value & i_.FLAG_MASK == i_.PUNCTUATED:
+            row = value >> i_.FLAG_BITS
+            # Its tuples have expired as well, though in a list out of order they may wait behind
+            # others. A key must not end before its rows have left.
+            if not expel(cur, asked, s, matched, gone, out, lst, side, key, t + span, side, row):
+                return False
             if not has_room(cur, out):
                 return False
-            # Its tuples have all expired too, though they may wait in the list behind others.
             early = asked[c.EARLY_ONE_SIDE + side] != 0
-            latest = t + (max(0, asked[c.REACH_ONE + side]) if early else asked[c.SPAN])
-            end_key(cur, out, value >> i_.FLAG_BITS, side, latest, EARLY if early else LAPSED)
+            latest = t + (max(0, asked[c.REACH_ONE + side]) if early else span)
+            latest = max(t, min(latest, asked[c.SEEN]))
+            end_key(cur, out, row, side, latest, EARLY if early else LAPSED)
         ls.drop_oldest(n, lst)
     return True
 
@@ -287,23 +336,8 @@ def act(
     span = asked[c.SPAN]
     passed = c.progress_at(asked, side, t)
     # Purge: the other's tuples of the key meet nobody any more.
-    low = s.meta[other, ls.LOW]
-    seq = s.heads[s.meta[other, ls.HEADS_AT] + (key & (s.meta[other, ls.HEADS] - 1))]
-    while seq >= low:
-        ts, its, found, link = ls.read(s, other, seq)
-        if its == key and found != i_.EMPTY and ts <= t + span:
-            if not has_room(cur, out):
-                return c.FULL
-            plain = found & ~i_.RING
-            if asked[c.PRESERVED_TWO - side] and not leave(
-                cur, asked, matched, gone, 1 - side, plain, ts
-            ):
-                return c.FULL
-            touch(cur, asked, out, 1 - side, plain, side, row, REMOVED)
-            ls.set_row(s, other, seq, i_.EMPTY)
-            s.meta[other, ls.DEAD] += 1
-            cur[c.PURGED_TWO - side] += 1
-        seq = link
+    if not expel(cur, asked, s, matched, gone, out, other, 1 - side, key, t + span, side, row):
+        return c.FULL
     if not has_room(cur, out):
         return c.FULL
     met = i_.find(n, other, key, t, span, span)
@@ -322,12 +356,16 @@ def act(
         return c.DONE
     mine = i_.find(n, own, key, t, span, span)
     if mine >= 0:
-        # Said twice: the later time holds.
+        # Said twice: the later one holds. It takes the earlier one's place in the log as well.
         its_t, _, value, _ = ls.read(n, own, mine)
         its_row, flag = value >> i_.FLAG_BITS, value & i_.FLAG_MASK
+        if t > its_t:
+            if not ls.append(n, own, t, key, (row << i_.FLAG_BITS) | flag, 0):
+                return c.GROW
+            i_.remove(n, own, mine)
+            tell_flag(cur, asked, out, UNFLAGGED, side, its_row, its_t, key, 0)
+            tell_flag(cur, asked, out, FLAGGED, side, row, t, key, flag)
         touch(cur, asked, out, side, its_row, side, row, ASKED)
-        ls.set_time(n, own, mine, max(t, its_t))
-        tell_flag(cur, asked, out, FLAGGED, side, its_row, max(t, its_t), key, flag)
         return c.DONE
     last = i_.newest(s, own, key, t + span)
     flag = i_.PROPAGATED if last < 0 and asked[c.EARLY_ONE_SIDE + side] else i_.PUNCTUATED
@@ -336,7 +374,8 @@ def act(
     tell_flag(cur, asked, out, FLAGGED, side, row, t, key, flag)
     if flag == i_.PROPAGATED:
         other_passed = c.progress_at(asked, 1 - side, t)
-        latest = max(t, min(t + asked[c.REACH_ONE + side], other_passed))
+        latest = min(t + asked[c.REACH_ONE + side], min(other_passed, asked[c.SEEN]))
+        latest = max(t, latest)
         end_key(cur, out, row, side, latest, EARLY)
     elif last >= 0:
         _, _, found, _ = ls.read(s, own, last)
@@ -436,7 +475,7 @@ def join_punctuated(
                 mine = i_.find(n, own, key, t, span, i_.FOREVER)
                 if mine >= 0:
                     _, _, value, _ = ls.read(n, own, mine)
-                    touch(cur, asked, out, side, row, side, value >> i_.FLAG_BITS, REMOVED)
+                    touch(cur, asked, out, side, row, side, value >> i_.FLAG_BITS, VIOLATED)
                     cur[c.VIOLATIONS_ONE + side] += 1
                     at[own] += 1
                     continue
@@ -494,7 +533,11 @@ def join_punctuated(
                     _, _, value, _ = ls.read(n, other, its)
                     touch(cur, asked, out, side, row, 1 - side, value >> i_.FLAG_BITS, REMOVED)
                     cur[c.DISCARDED_ONE + side] += 1
-            elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
+            elif settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]:
+                if not has_room(cur, out):
+                    return c.FULL
+                touch(cur, asked, out, side, row, side, row, REMOVED)
+            else:
                 if not ls.append(s, own, t, key, row, 0):
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1
@@ -506,7 +549,7 @@ def join_punctuated(
             ):
                 return c.FULL
         for side in range(2):
-            if not expire_flags(cur, asked, n, out, one + side, side):
+            if not expire_flags(cur, asked, s, n, matched, gone, out, one + side, side):
                 return c.FULL
     cur[c.PART] = at.shape[0] // 2
     return c.DONE

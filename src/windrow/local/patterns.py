@@ -44,16 +44,23 @@ def one_key_a_row(table: pa.Table, name: str, key: str, ends: str, ends_to: str 
     until = expressions.extract(table, ends_to)
     until = until.combine_chunks() if isinstance(until, pa.ChunkedArray) else until
     whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
-    first = pc.fill_null(column.cast(whole), 0).to_numpy().astype(np.int64)
-    last = pc.fill_null(until.cast(whole), 0).to_numpy().astype(np.int64)
+    try:
+        first = pc.fill_null(column.cast(whole), 0).to_numpy().astype(np.int64)
+        last = pc.fill_null(until.cast(whole), 0).to_numpy().astype(np.int64)
+    except pa.ArrowInvalid as error:
+        raise WindrowError(
+            f"stream {name!r}: ranges from {key!r} to {ends_to!r} need numbers below 2**63"
+        ) from error
     known = ~(column.is_null().to_numpy(False) | until.is_null().to_numpy(False))
     ranged = said & known
-    counts = np.where(ranged, np.maximum(last - first, 1), 1)
-    if int(counts.sum()) > MOST_KEYS:
+    # In floating point first: a difference of two of them may not fit 64 bits.
+    keys_in_all = float(np.sum((last.astype(float) - first.astype(float))[ranged & (last > first)]))
+    if keys_in_all > MOST_KEYS:
         raise WindrowError(
-            f"stream {name!r}: the ranges from {key!r} to {ends_to!r} have {int(counts.sum()):,} "
+            f"stream {name!r}: the ranges from {key!r} to {ends_to!r} have {keys_in_all:,.0f} "
             f"keys, more than {MOST_KEYS:,}; make them smaller"
         )
+    counts = np.where(ranged & (last > first), last - first, 1)
     # A range with nothing in it ends no key, but its row still tells the time.
     none = np.repeat((ranged & (last <= first)) | column.is_null().to_numpy(False), counts)
     keys = np.repeat(first, counts) + _counted(counts)

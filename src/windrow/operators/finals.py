@@ -27,7 +27,7 @@ from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Payload
 from windrow.state.lists import Lists
-from windrow.state.room import HEAP, Room
+from windrow.state.room import Room
 
 #: How each function's partial results are computed, and how they are put together.
 PARTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -44,16 +44,17 @@ LEAST_RENEWED = 1000
 
 
 class Finals:
-    """The open keys' partial results."""
+    """The open keys' partial results. `told`: somebody writes down what is added and taken."""
 
-    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], room: Room = HEAP) -> None:
+    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], told: bool = False) -> None:
+        self.told = told
         self.plan = plan
         self.payloads = payloads
         self.count = 0
         self.schema = final_schema(plan)
         self.partial = partial_schema(plan)
         self.store = PartialRows(self.partial)
-        self.index = Lists(1, bits=6, chained=1, room=room)
+        self.index = Lists(1, bits=6, chained=1)
         self.next_row = 0
         self._results: list[Piece] = []
         self._ends: list[Piece] = []
@@ -98,8 +99,12 @@ class Finals:
         """Aggregate what came, apart for each life of a key, and store it."""
         tables = [self._columns(piece) for piece in results]
         raw = pa.concat_tables(tables).combine_chunks()
+        if not raw.num_rows:
+            return
         hashes = raw.column(HASH).to_numpy()
-        lives = lives_of(hashes, raw.column(LATEST).to_numpy(), ended, until)
+        times = raw.column(LATEST).to_numpy()
+        # Lives that have not ended yet are kept apart where a gap shows them.
+        lives = lives_of(hashes, times, ended, until) + gaps_of(hashes, times, self.plan.span)
         raw = raw.append_column(OWNER, pa.array(lives))
         keys = [name for name in raw.column_names if name.startswith("key_")]
         asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
@@ -116,7 +121,8 @@ class Finals:
 
     def _append(self, batch: pa.RecordBatch) -> None:
         """Store new partial rows."""
-        self._added.append((self.next_row, batch))
+        if self.told:
+            self._added.append((self.next_row, batch))
         self._put(self.next_row, batch, np.empty(0, np.int64))
 
     def _put(self, first: int, batch: pa.RecordBatch, without: NDArray[np.int64]) -> None:
@@ -136,7 +142,8 @@ class Finals:
         keys = self._keys(there, piece.rows[there])
         for at, column in enumerate(keys):
             arrays[f"key_{at}"] = column
-        arrays[HASH] = pa.array(hash_keys(keys, len(piece.ts)).hashes)
+        hashed = hash_keys(keys, len(piece.ts))
+        arrays[HASH] = pa.array(hashed.hashes)
         arrays[LATEST] = pa.array(piece.ts)
         for at, final in enumerate(self.plan.finals):
             if final.stream is None or final.column is None:
@@ -148,7 +155,9 @@ class Finals:
                 if rows is None
                 else self.payloads[final.stream].column(final.column, rows)
             )
-        return pa.table(arrays)
+        table = pa.table(arrays)
+        # A null key is nobody's, so it never ends.
+        return table if hashed.null is None else table.filter(pa.array(~hashed.null))
 
     def _keys(self, stream: int, rows: Rows | None) -> list[pa.Array]:
         """The key columns of some rows, in the types of the first stream's."""
@@ -190,27 +199,28 @@ class Finals:
                 "two different keys have the same 64-bit hash, so their finals cannot be told "
                 "apart; join on another type of key, such as a number"
             )
-        self._taken.append(rows)
-        result = self._merge(taken.append_column(OWNER, pa.array(owners)))
+        if self.told:
+            self._taken.append(rows)
+        result = self._merge(taken.append_column(OWNER, pa.array(owners)), keys)
         self.count += result.num_rows
         self._shrink()
         return result
 
-    def _merge(self, taken: pa.Table) -> pa.RecordBatch:
-        keys = [name for name in taken.column_names if name.startswith("key_")]
+    def _merge(self, taken: pa.Table, keys: Sequence[pa.Array]) -> pa.RecordBatch:
+        """One row for each owner, with the key that its punctuation names."""
         asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
-        asked += [(key, "first") for key in keys]
-        renamed = [OWNER, LATEST, *keys]
+        renamed = [OWNER, LATEST]
         for at, final in enumerate(self.plan.finals):
             for part, (_, function) in enumerate(PARTS[final.function]):
                 asked.append((f"part_{at}_{part}", function))
                 renamed.append(f"part_{at}_{part}")
         grouped = taken.group_by([OWNER], use_threads=False).aggregate(asked)
         table = in_order(grouped, [OWNER], asked, renamed)
-        arrays = [table.column(name) for name in keys]
-        arrays += [_value(table, at, final) for at, final in enumerate(self.plan.finals)]
-        arrays.append(table.column(LATEST).cast(pa.timestamp("us")).cast(self.schema[-1].type))
-        arrays = [array.combine_chunks() for array in arrays]
+        owners = table.column(OWNER).combine_chunks()
+        arrays = [key.take(owners) for key in keys]
+        values = [_value(table, at, final) for at, final in enumerate(self.plan.finals)]
+        values.append(table.column(LATEST).cast(pa.timestamp("us")).cast(self.schema[-1].type))
+        arrays += [value.combine_chunks() for value in values]
         cast = [a.cast(f.type) for a, f in zip(arrays, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=self.schema)
 
@@ -223,10 +233,11 @@ class Finals:
     def _shrink(self) -> None:
         """Forget what has been taken; write the store anew once that is most of it."""
         self.store.forget(self.oldest())
-        dead, length = int(self.index.meta[0, ls.DEAD]), int(self.index.live()[0])
-        if length < LEAST_RENEWED or 2 * dead <= length:
-            return
-        self.renew()
+        # By what is stored and what is left of it, which a store that was loaded knows as well.
+        stored = self.next_row - self.store.firsts[0] if self.store.firsts else 0
+        left = int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
+        if stored >= LEAST_RENEWED and 2 * left < stored:
+            self.renew()
 
     def renew(self) -> None:
         """Number what is left anew, and forget the rest."""
@@ -254,10 +265,16 @@ class Finals:
         taken, self._taken = self._taken, []
         return np.sort(np.concatenate([np.empty(0, np.int64), *taken]))
 
-    def load(self, parts: Sequence[tuple[int, pa.RecordBatch]], taken: NDArray[np.int64]) -> None:
+    def load(
+        self,
+        parts: Sequence[tuple[int, pa.RecordBatch]],
+        taken: NDArray[np.int64],
+        next_row: int,
+    ) -> None:
         """Partial rows that were written down, without those that were taken."""
         for first, batch in parts:
             self._put(first, batch, taken)
+        self.next_row = next_row
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The index's arrays as they are, and what else must be known."""
@@ -356,6 +373,19 @@ def lives_of(
     return lives
 
 
+def gaps_of(hashes: NDArray[np.int64], ts: NDArray[np.int64], span: int) -> NDArray[np.int64]:
+    """By row, a number that grows wherever two results of a key are more than a span apart.
+
+    >>> gaps_of(np.array([7, 7, 8, 7]), np.array([30, 5, 99, 10]), 10)
+    array([1, 0, 2, 0])
+    """
+    order = np.lexsort((ts, hashes))
+    apart = np.diff(ts[order]) > span
+    numbers = np.empty(len(ts), np.int64)
+    numbers[order] = np.concatenate([[0], np.cumsum(apart)])[: len(ts)]
+    return numbers
+
+
 def in_order(
     grouped: pa.Table,
     keys: Sequence[str],
@@ -398,7 +428,11 @@ def final_schema(plan: JoinPlan) -> pa.Schema:
 def plain_key(kind: pa.DataType | None) -> pa.DataType | None:
     """A key's type without its encoding."""
     if kind is not None and pa.types.is_dictionary(kind):
-        return kind.value_type
+        kind = kind.value_type
+    if kind is not None and pa.types.is_string_view(kind):
+        return pa.string()
+    if kind is not None and pa.types.is_binary_view(kind):
+        return pa.binary()
     return kind
 
 

@@ -42,7 +42,7 @@ class Pipeline:
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.join = operator(plan, payloads, state, told)
-        self.finals = Finals(plan, payloads) if plan.finals else None
+        self.finals = Finals(plan, payloads, told) if plan.finals else None
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
@@ -91,6 +91,7 @@ class Pipeline:
         before, self.join = self.join, operator(self.plan, self.payloads, state, self.told)
         self.join.matches, self.join.unmatched = before.matches, before.unmatched
         self.join.candidates = before.candidates
+        self.join.cursor[c.COUNTED] = before.cursor[c.COUNTED]
 
     def arrivals(self, stream: int, part: Admitted) -> Arrivals:
         """The tuples of a batch that the operator wants."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from windrow.kernels import cursor as c
 from windrow.kernels import inodes, punctuated
 from windrow.kernels import lists as ls
-from windrow.model import WindrowError
+from windrow.model import BEGINNING, WindrowError
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.window_join import BUFFER_ROWS, JoinConfig, WindowJoin
 from windrow.state.join_state import STREAMS, JoinState
@@ -44,6 +44,7 @@ class Promises:
 
     span: how long after its time a punctuation speaks of its key.
     early: by stream, whether its punctuations may propagate early.
+    lateness: the longest of the streams'.
     fail: whether a violation is an error.
     same: compares keys; None where equal hashes are equal keys.
     told: whether `removed` keeps the rows that flags keep out of the state or throw out of it.
@@ -51,6 +52,7 @@ class Promises:
 
     span: int
     early: tuple[bool, ...]
+    lateness: int = 0
     fail: bool = False
     same: SameRows | None = None
     told: bool = False
@@ -74,6 +76,7 @@ class PunctuatedJoin(WindowJoin):
         self.removed: list[list[NDArray[np.int64]]] = [[] for _ in range(STREAMS)]
         #: And what became of flags: (what, stream, row id, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
+        self._seen = BEGINNING
         self._ends = punctuated.Ends(
             np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
         )
@@ -95,6 +98,9 @@ class PunctuatedJoin(WindowJoin):
     ) -> Iterator[Piece]:
         """Join a batch, and let the punctuations act that progress has reached."""
         self._events = self._due(after)
+        known = [now + self.promises.lateness for now in before if now > BEGINNING]
+        newest = [int(side.ts.max()) for side in arrivals if len(side.ts)]
+        self._seen = max([self._seen, *known, *newest])
         yield from super().process(arrivals, before, after)
 
     def _due(self, after: Sequence[int]) -> punctuated.Punctuations:
@@ -116,7 +122,9 @@ class PunctuatedJoin(WindowJoin):
         return punctuated.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
 
     def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
-        if not len(self._events.events) and not self._flagged():
+        # Where a log is kept, what a semi join does not store must be told.
+        silent = not (self.promises.told and self.config.how in ("semi", "anti"))
+        if silent and not len(self._events.events) and not self._flagged():
             # Nothing has been punctuated: it is a window join like any other, at its price.
             yield from super()._run(batch, before, after)
             return
@@ -134,12 +142,14 @@ class PunctuatedJoin(WindowJoin):
     def _flagged(self) -> bool:
         """Has any punctuation acted on this state?"""
         acted = self.cursor[[c.ACTED_ONE, c.ACTED_TWO]].any()
-        return bool(acted or self.state.nodes.live().any())
+        state = self.state
+        return bool(acted or state.nodes.live().any() or state.lists.meta[:, ls.DEAD].any())
 
     def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
         asked = super()._asked(before, after)
         promises = self.promises
         asked[c.SPAN] = promises.span
+        asked[c.SEEN] = self._seen
         for stream in range(STREAMS):
             asked[c.EARLY_ONE_SIDE + stream] = promises.early[stream]
         asked[c.TELL] = promises.told or promises.same is not None or promises.fail
@@ -177,8 +187,8 @@ class PunctuatedJoin(WindowJoin):
         if not touched.shape[1]:
             return
         what, side, row = touched[:3]
-        removed = what == punctuated.REMOVED
-        by = touched[:, removed | (what == punctuated.ASKED)]
+        removed = what <= punctuated.VIOLATED
+        by = touched[:, what <= punctuated.ASKED]
         same = self.promises.same
         if same is not None and not same(by[1], by[2], by[3], by[4]).all():
             raise WindrowError(
@@ -186,7 +196,7 @@ class PunctuatedJoin(WindowJoin):
                 "on the other; join on another type of key, such as a number, or leave out `ends` "
                 "and `unique`"
             )
-        broken = removed & (side == touched[3])
+        broken = what == punctuated.VIOLATED
         if self.promises.fail and broken.any():
             first = int(np.flatnonzero(broken)[0])
             name = self.names[int(side[first])]

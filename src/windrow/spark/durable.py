@@ -92,10 +92,13 @@ def forget(join: BucketJoin, gone: list[Entry]) -> None:
 
 def _log_matches(join: BucketJoin, side: int) -> None:
     """Write down which rows were matched, where that decides what leaves later."""
-    plan, operator = join.plan, join.pipeline.join
-    if not (plan.preserved[side] or (plan.how == "semi" and side == 0)):
-        return
-    log_rows(join, side, "matched", operator.flags.news(side))
+    if wants_matches(join, side):
+        log_rows(join, side, "matched", join.pipeline.join.flags.news(side))
+
+
+def wants_matches(join: BucketJoin, side: int) -> bool:
+    """Does it matter later which rows of a stream were matched?"""
+    return join.plan.preserved[side] or (join.plan.how == "semi" and side == 0)
 
 
 def log_rows(join: BucketJoin, side: int, kind: str, rows: NDArray[np.int64]) -> None:

@@ -118,6 +118,7 @@ class Directory:
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     partials: list[Partials] = field(default_factory=list)
+    next_partial: int = 0
 
     def number(self) -> int:
         """A number for the next blob."""

@@ -106,26 +106,32 @@ def _log_finals(join: BucketJoin, finals: Finals) -> None:
     if len(directory.partials) >= MOST_PARTIALS:
         finals.renew()
     oldest = finals.oldest()
-    gone = [p for p in directory.partials if finals.renewed or p.first + p.rows <= oldest]
-    for partials in gone:
-        join.store.remove(partials.number)
-        if join.arena is not None:
-            join.arena.drop_chunk(partials.number)
-        directory.partials.remove(partials)
-    for delta in directory.deltas_of("taken", NO_STREAM):
-        if finals.renewed or delta.newest_row < oldest:
-            durable.drop_delta(join, delta)
+    renewed = finals.renewed
+    for partials in list(directory.partials):
+        if renewed or partials.first + partials.rows <= oldest:
+            join.store.remove(partials.number)
+            if join.arena is not None:
+                join.arena.drop_chunk(partials.number)
+            directory.partials.remove(partials)
     for first, batch in finals.take_added():
-        if first + batch.num_rows <= oldest:
-            continue
-        number = directory.number()
-        blob = blobs.encode(batch).to_pybytes()
-        join.store.write(number, blob)
-        if join.arena is not None:
-            join.arena.put_chunk(number, blob)
-        directory.partials.append(Partials(number, first, batch.num_rows))
+        if first + batch.num_rows > oldest:
+            number = directory.number()
+            blob = blobs.encode(batch).to_pybytes()
+            join.store.write(number, blob)
+            if join.arena is not None:
+                join.arena.put_chunk(number, blob)
+            directory.partials.append(Partials(number, first, batch.num_rows))
+    directory.next_partial = finals.next_row
+    # A blob is kept whole, so whatever was taken of it must stay known.
+    first = min((partials.first for partials in directory.partials), default=finals.next_row)
     taken = finals.take_taken()
-    durable.add_delta(join, NO_STREAM, taken[taken >= oldest], 0, "taken")
+    deltas = directory.deltas_of("taken", NO_STREAM)
+    if renewed or len(deltas) >= durable.MERGED_AT_ONCE:
+        if not renewed:
+            taken = np.sort(np.concatenate([rebuild.logged_rows(join, NO_STREAM, "taken"), taken]))
+        for delta in deltas:
+            durable.drop_delta(join, delta)
+    durable.add_delta(join, NO_STREAM, taken[taken >= first], 0, "taken")
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -146,7 +152,7 @@ def restore(join: BucketJoin) -> None:
     if finals is not None:
         parts = [(p.first, _partial(join, p.number)) for p in directory.partials]
         taken = rebuild.logged_rows(join, NO_STREAM, "taken")
-        finals.load(parts, taken)
+        finals.load(parts, taken, directory.next_partial)
 
 
 def _partial(join: BucketJoin, number: int) -> pa.RecordBatch:

@@ -56,7 +56,8 @@ def if_sparse(join: BucketJoin) -> None:
         directory.next_rows[side] = batch.num_rows
         if batch.num_rows:
             _write(join, side, batch)
-        durable.add_delta(join, side, np.flatnonzero(flags[side]), 0)
+        if durable.wants_matches(join, side):
+            durable.add_delta(join, side, np.flatnonzero(flags[side]), 0)
     punctuations.add_flags(join, told, 0)
     # They are numbered apart, and stay as they are.
     finals, join.pipeline.finals = join.pipeline.finals, None

@@ -3,7 +3,8 @@
     left    a@1   a@3   END a@3   b@4             no tuple of a after 3, whatever comes later
     right   a@2   b@5   END b@9   a@7             END a missing: nobody promised anything
 
-Punctuations come at the key's last tuple or after it, on one side, on both or on none.
+Punctuations come at the key's last tuple or after it, on one side, on both or on none, and some
+are said twice. Some tuples have a null key.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def punctuated_streams(
     times = st.integers(0, 3 * spread + 6)
     tuples = draw(st.lists(st.tuples(st.sampled_from(KEYS), times), max_size=max_rows))
     lateness = draw(st.sampled_from([0, 0, 1, 5]))
-    rows: list[tuple[int, int, bool]] = [(key, time, False) for key, time in tuples]
+    rows: list[tuple[int | None, int, bool]] = [(key, time, False) for key, time in tuples]
+    rows += [(None, time, False) for time in draw(st.lists(times, max_size=2))]
     silent = may_be_silent and draw(st.booleans())
     for key in KEYS:
         if silent or not draw(st.booleans()):
@@ -62,6 +64,9 @@ def punctuated_streams(
         # One that comes later than it may, under lateness, would be a broken promise at a tie.
         gap = draw(st.sampled_from([0, 1, spread, spread + 1])) + (1 if lateness else 0)
         rows.append((key, last + gap, True))
+        if draw(st.booleans()):
+            # Said twice, by a sender that makes sure. At most a span later: it is the same life.
+            rows.append((key, last + gap + draw(st.sampled_from([0, 1])), True))
     order = [
         (time + draw(st.sampled_from([0.0, 0.5, 1.0])) * lateness, over, at)
         for at, (_, time, over) in enumerate(rows)
@@ -70,7 +75,7 @@ def punctuated_streams(
     kind: Any = pa.string() if text else pa.int64()
     data = pa.table(
         {
-            "k": pa.array([str(key) if text else key for key, _, _ in rows], kind),
+            "k": pa.array([str(k) if text and k is not None else k for k, _, _ in rows], kind),
             "t": pa.array([time for _, time, _ in rows], pa.timestamp("us")),
             "v": pa.array(range(len(rows)), pa.int64()),
             "over": pa.array([over for _, _, over in rows], pa.bool_()),
