@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
 from windrow.spark import source
@@ -23,18 +23,28 @@ AUCTIONS, BATCHES = 20_000, 12
 
 def main() -> None:
     """Run the query on Spark in local mode, and show what it found and what it held."""
-    builder = SparkSession.builder.master("local[2]").appName("auctions")
-    spark = (
-        wr.configure(builder)
-        .config("spark.sql.shuffle.partitions", 2)
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        builder = SparkSession.builder.master("local[2]").appName("auctions")
+        spark = (
+            wr.configure(builder)
+            .config("spark.sql.shuffle.partitions", 2)
+            .config("spark.sql.warehouse.dir", folder)
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.log.level", "ERROR")
+            .getOrCreate()
+        )
+        try:
+            run(spark, Path(folder))
+        finally:
+            spark.stop()
+
+
+def run(spark: SparkSession, folder: Path) -> None:
+    """The query, from the two streams to a folder of reports."""
     source.register(spark)
 
-    def stream(table: str, rows: int) -> object:
+    def stream(table: str, rows: int) -> DataFrame:
         options = {"table": table, "auctions": AUCTIONS, "closing": "true", "seed": 7}
         reader = spark.readStream.format(source.NAME).options(**options)
         return reader.option("rows_per_batch", -(-rows // BATCHES)).load()
@@ -54,21 +64,18 @@ def main() -> None:
         finals={"bids": "count(*)", "best": "max(bid.price)", "mean": "avg(bid.price)"},
     )
 
-    with tempfile.TemporaryDirectory() as folder:
-        query = (
-            report.writeStream.format("parquet")
-            .option("checkpointLocation", str(Path(folder) / "checkpoint"))
-            .trigger(availableNow=True)
-            .start(str(Path(folder) / "reports"))
-        )
-        query.awaitTermination()
-        reports = spark.read.parquet(str(Path(folder) / "reports"))
-        reports.orderBy("auction_id").show(8)
-        figures = wr.metrics(query)
-        held = max(sum(batch.live_rows.values()) for batch in figures)
-        print(f"{reports.count():,} auctions with bids reported;")
-        print(f"at most {held:,} of {7 * AUCTIONS:,} rows were held at one time.")
-    spark.stop()
+    query = (
+        report.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(folder / "reports"))
+    )
+    query.awaitTermination()
+    reports = spark.read.parquet(str(folder / "reports"))
+    reports.orderBy("auction_id").show(8)
+    held = max(sum(batch.live_rows.values()) for batch in wr.metrics(query))
+    print(f"{reports.count():,} auctions with bids reported;")
+    print(f"at most {held:,} of {7 * AUCTIONS:,} rows were held at one time.")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ class Explanation:
             lines.append(f"  {low} <= time of {two} - time of {one} <= {high}")
         elif not plan.closed:
             lines.append("  windows without their far edge")
+        if plan.punctuated:
+            lines.append(f"  {_punctuations(plan)}")
         if plan.condition is not None:
             lines.append(f"  where {plan.condition}")
         lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
@@ -45,4 +47,16 @@ def _stream(stream: Stream) -> str:
     else:
         window = f", window {duration.show(stream.window.micros)}"
     late = f", lateness {duration.show(stream.lateness)}" if stream.lateness else ""
-    return f"{stream.name}: {key}, time {stream.time}{window}{late}"
+    ends = f", ends where {stream.ends}" if stream.ends is not None else ""
+    unique = ", each key once" if stream.unique else ""
+    return f"{stream.name}: {key}, time {stream.time}{window}{late}{ends}{unique}"
+
+
+def _punctuations(plan: JoinPlan) -> str:
+    """When a key is over, by whose word."""
+    said = [(at, stream.name) for at, stream in enumerate(plan.streams) if stream.punctuated]
+    early = [name for at, name in said if plan.early(at)]
+    ways = [f"when its last tuple of {name} has left, by {name}'s word" for name in early]
+    if len(said) == len(plan.streams):
+        ways.insert(0, "when both streams have said so")
+    return "a key ends " + (", or ".join(ways) if ways else "for neither side: both would have to")

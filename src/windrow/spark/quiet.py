@@ -57,7 +57,7 @@ def launch(conf: SparkConf, log: Path) -> Any:
     """Start the JVM. Its warnings come before any log level could be set, so they go to a file."""
     with log.open("wb") as file:
         try:
-            return launch_gateway(conf, {"stderr": file})  # type: ignore[no-untyped-call]
+            return launch_gateway(conf, {"stdout": file, "stderr": file})  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as error:
             said = log.read_text(errors="replace").strip().splitlines()[:SHOWN]
             raise WindrowError(
@@ -74,5 +74,5 @@ def check_java() -> None:
         place = f"at {java} (by JAVA_HOME)" if home else "on the PATH, and JAVA_HOME is not set"
         raise WindrowError(
             f"there is no Java {place}, but Spark needs Java 17 or newer; install it (on Debian: "
-            "apt-get install openjdk-17-jre-headless), or leave Spark out with --in-process"
+            "apt-get install openjdk-17-jre-headless). The demo has --in-process, too"
         )
