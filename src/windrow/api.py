@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import aggregates, checks, duration, expressions
+from windrow import aggregates, checks, duration, endings, expressions
 from windrow.cost.optimizer import Choice, Statistics, choose
 from windrow.explanation import Explanation
 from windrow.local import patterns
@@ -93,13 +93,13 @@ def stream(
         what: _predicate(given, data, schema, name, what)
         for what, given in (("beats", beats), ("ends", ends))
     }
-    several = marks["ends"] is not None and checks.has_several(schema, key, ends_to)
+    several = marks["ends"] is not None and endings.has_several(schema, key, ends_to)
     if several:
-        checks.patterns(schema, name, key, marks["ends"] or "", ends_to)
+        endings.patterns(schema, name, key, marks["ends"] or "", ends_to)
         data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
         schema = _schema(data, name)
     keys = checks.key_columns(schema, key, name)
-    checks.punctuated(name, keys, marks["ends"], ends_to, unique)
+    endings.punctuated(name, keys, marks["ends"], ends_to, unique)
     return Stream(
         data=data,
         schema=schema,
@@ -201,7 +201,7 @@ def plan(
         raise WindrowError(
             "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
         )
-    checks.heeding(chosen, algorithm, invalidation, violations)
+    endings.heeding(chosen, algorithm, invalidation, violations)
     asked = JoinPlan(
         streams=chosen,
         how=checks.how(how),
@@ -218,7 +218,7 @@ def plan(
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
-    checks.ending(asked)
+    endings.ending(asked)
     return asked
 
 

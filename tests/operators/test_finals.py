@@ -13,7 +13,7 @@ from hypothesis import given
 import windrow as wr
 from windrow.api import local_join
 from windrow.model import WindrowError
-from windrow.operators.finals import lives_of
+from windrow.operators.partials import lives_of
 from windrow.testing import naive_join
 from windrow.testing.punctuated import BATCHES, punctuated_cases
 

@@ -19,7 +19,8 @@ from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.build import operator
 from windrow.operators.count_join import CountJoin
-from windrow.operators.finals import Finals, final_schema
+from windrow.operators.finals import Finals
+from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
 from windrow.operators.punctuated_join import PunctuatedJoin

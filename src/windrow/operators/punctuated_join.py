@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import cursor as c
-from windrow.kernels import inodes, punctuated
+from windrow.kernels import ends as told
+from windrow.kernels import inodes, purge
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, WindrowError
 from windrow.operators.arrivals import Arrivals, Piece
@@ -77,10 +78,10 @@ class PunctuatedJoin(WindowJoin):
         #: And what became of flags: (what, stream, row id, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
         self._seen = BEGINNING
-        self._ends = punctuated.Ends(
+        self._ends = told.Ends(
             np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
         )
-        self._events = punctuated.Punctuations(
+        self._events = told.Punctuations(
             np.empty((0, 4), np.int64), np.zeros(state.cells, np.int64), np.zeros(0, np.int64)
         )
 
@@ -103,7 +104,7 @@ class PunctuatedJoin(WindowJoin):
         self._seen = max([self._seen, *known, *newest])
         yield from super().process(arrivals, before, after)
 
-    def _due(self, after: Sequence[int]) -> punctuated.Punctuations:
+    def _due(self, after: Sequence[int]) -> told.Punctuations:
         """Take the punctuations that act now out of the pending ones: by cell, in time order."""
         parts = []
         for stream in range(STREAMS):
@@ -119,7 +120,7 @@ class PunctuatedJoin(WindowJoin):
         order = np.lexsort((events[:, 0], cell))
         counts = np.bincount(cell, minlength=cells)
         end = np.cumsum(counts)
-        return punctuated.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
+        return told.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
 
     def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
         # Where a log is kept, what a semi join does not store must be told.
@@ -168,7 +169,7 @@ class PunctuatedJoin(WindowJoin):
         cur[c.TOUCHED] = cur[c.ENDS] = 0
         self._note(touched)
         yield from super()._drain()
-        lapsed = ends[3] == punctuated.LAPSED
+        lapsed = ends[3] == told.LAPSED
         if any(self.promises.early):
             # The other stream's word is what ends a key then, and it will come.
             ends, lapsed = ends[:, ~lapsed], lapsed[~lapsed]
@@ -187,8 +188,8 @@ class PunctuatedJoin(WindowJoin):
         if not touched.shape[1]:
             return
         what, side, row = touched[:3]
-        removed = what <= punctuated.VIOLATED
-        by = touched[:, what <= punctuated.ASKED]
+        removed = what <= told.VIOLATED
+        by = touched[:, what <= told.ASKED]
         same = self.promises.same
         if same is not None and not same(by[1], by[2], by[3], by[4]).all():
             raise WindrowError(
@@ -196,7 +197,7 @@ class PunctuatedJoin(WindowJoin):
                 "on the other; join on another type of key, such as a number, or leave out `ends` "
                 "and `unique`"
             )
-        broken = what == punctuated.VIOLATED
+        broken = what == told.VIOLATED
         if self.promises.fail and broken.any():
             first = int(np.flatnonzero(broken)[0])
             name = self.names[int(side[first])]
@@ -208,7 +209,7 @@ class PunctuatedJoin(WindowJoin):
         if self.promises.told:
             for stream in range(STREAMS):
                 self.removed[stream].append(row[removed & (side == stream)])
-            self.flagged.append(touched[:, what >= punctuated.FLAGGED])
+            self.flagged.append(touched[:, what >= told.FLAGGED])
 
     def take_removed(self, stream: int) -> NDArray[np.int64]:
         """The rows that flags have removed since this was last asked."""
@@ -217,13 +218,13 @@ class PunctuatedJoin(WindowJoin):
 
     def take_flagged(self) -> NDArray[np.int64]:
         """What became of flags since this was last asked, in order."""
-        told, self.flagged = self.flagged, []
-        return np.concatenate([np.empty((6, 0), np.int64), *told], axis=1)
+        parts, self.flagged = self.flagged, []
+        return np.concatenate([np.empty((6, 0), np.int64), *parts], axis=1)
 
     def mark_rings(self) -> None:
         """Mark the last tuples of punctuated keys, in a state that was filled from outside."""
         state = self.state
-        punctuated.mark_rings(state.lists.arrays(), state.nodes.arrays(), self.promises.span)
+        purge.mark_rings(state.lists.arrays(), state.nodes.arrays(), self.promises.span)
 
     # -- figures ---------------------------------------------------------------------------
 

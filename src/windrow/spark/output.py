@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.model import JoinPlan
 from windrow.operators.arrivals import Piece
-from windrow.operators.finals import final_schema
+from windrow.operators.partials import final_schema
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs
 

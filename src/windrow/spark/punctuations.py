@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels import inodes, punctuated
+from windrow.kernels import inodes
 from windrow.kernels import lists as ls
+from windrow.kernels.ends import FLAGGED
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
@@ -97,7 +98,7 @@ def _folded(told: NDArray[np.int64], span: int, passed: int, complete: bool) -> 
     last[back.reshape(-1)] = np.arange(told.shape[1])
     kept = told[:, last[np.argsort(first)]]
     kept = kept[:, kept[3] + span >= passed]
-    return kept[:, kept[0] == punctuated.FLAGGED] if complete else kept
+    return kept[:, kept[0] == FLAGGED] if complete else kept
 
 
 def _log_finals(join: BucketJoin, finals: Finals) -> None:

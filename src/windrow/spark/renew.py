@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
-from windrow.kernels import punctuated
+from windrow.kernels.ends import FLAGGED
 from windrow.model import BEGINNING
 from windrow.operators.columns import columns_of
 from windrow.operators.count_join import CountJoin
@@ -122,7 +122,7 @@ def _flags(operator: PunctuatedJoin, kept: list[NDArray[np.int64]]) -> NDArray[n
     for side in range(STREAMS):
         nodes = operator.state.flags(side)
         rows = np.searchsorted(kept[side], row_of(nodes))
-        what, stream = np.full(len(nodes), punctuated.FLAGGED), np.full(len(nodes), side)
+        what, stream = np.full(len(nodes), FLAGGED), np.full(len(nodes), side)
         parts.append(
             np.stack([what, stream, rows, nodes[:, ls.TS], nodes[:, ls.KEY], flag_of(nodes)])
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import cursor, inodes, punctuated
+from windrow.kernels import cursor, ends, inodes, punctuated
 from windrow.kernels import lists as ls
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Lists, Snapshot
@@ -37,16 +37,16 @@ class PunctuatedState(JoinState):
         cur: NDArray[np.int64],
         asked: NDArray[np.int64],
         batch: cursor.Batch,
-        punctuations: punctuated.Punctuations,
+        punctuations: ends.Punctuations,
         out: cursor.Buffers,
-        ends: punctuated.Ends,
+        told: ends.Ends,
     ) -> int:
         """Run a batch on this state until it is done or an output buffer is full."""
         status = cursor.GROW
         while status == cursor.GROW:
             status = punctuated.join_punctuated(
                 cur, asked, batch, punctuations,
-                self.lists.arrays(), self.nodes.arrays(), out, ends,
+                self.lists.arrays(), self.nodes.arrays(), out, told,
             )  # fmt: skip
             if status == cursor.GROW:
                 self.lists.make_room()

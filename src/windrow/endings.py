@@ -1,0 +1,124 @@
+"""What is refused of punctuations, and of what is reported at a key's end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from windrow import checks, expressions
+from windrow.model import CountWindow, JoinPlan, Stream, WindrowError
+
+
+def has_several(schema: pa.Schema, key: object, ends_to: object) -> bool:
+    """Can a punctuation of this stream be about more than one key?"""
+    if ends_to is not None:
+        return True
+    kind = expressions.resolve(schema, key) if isinstance(key, str) else None
+    return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: object) -> None:
+    """Lists and ranges are of one key column; ranges of one that can be counted through."""
+    if not isinstance(key, str) or key not in schema.names:
+        raise WindrowError(
+            f"stream {name!r}: punctuations about several keys need a single key column at the "
+            f"top, but the key is {key!r}"
+        )
+    if any(path == key for _, path in expressions.predicate(ends, name, schema).columns):
+        raise WindrowError(
+            f"stream {name!r}: ends={ends!r} looks at the key {key!r}, which becomes one key a row "
+            "where punctuations are about several; mark them by another column"
+        )
+    if ends_to is None:
+        return
+    if ends_to not in schema.names:
+        raise WindrowError(
+            f"stream {name!r}: ends_to column {ends_to!r} does not exist; the columns are "
+            f"{', '.join(schema.names)}"
+        )
+    if pa.types.is_nested(schema.field(key).type):
+        raise WindrowError(
+            f"stream {name!r}: ends_to={ends_to!r} makes ranges, but key {key!r} is an array; give "
+            "one of the two"
+        )
+    kinds = [schema.field(key).type, checks.column(schema, ends_to, name, "ends_to")]
+    if checks.plain_type(kinds[0]) != checks.plain_type(kinds[1]):
+        raise WindrowError(
+            f"stream {name!r}: ends_to column {ends_to!r} is {kinds[1]}, but key {key!r} is "
+            f"{kinds[0]}; cast one of them to the other's type"
+        )
+    if not (pa.types.is_integer(kinds[0]) or pa.types.is_date32(kinds[0])):
+        raise WindrowError(
+            f"stream {name!r}: ends_to={ends_to!r} needs whole numbers or dates, but {key!r} is "
+            f"{kinds[0]}; end each key by itself, or a list of them in an array"
+        )
+
+
+def punctuated(
+    name: str,
+    key: tuple[str, ...] | None,
+    ends: str | None,
+    ends_to: str | None,
+    unique: object,
+) -> None:
+    """What a stream may say about the ends of its keys."""
+    checks.choice(unique, (True, False), f"stream {name!r}: unique")
+    if key is None and (ends is not None or unique):
+        raise WindrowError(
+            f"stream {name!r}: {'ends' if ends is not None else 'unique'} is about keys, but key "
+            "is None; give the stream a key"
+        )
+    if ends_to is not None and ends is None:
+        raise WindrowError(
+            f"stream {name!r}: ends_to={ends_to!r} needs ends, which marks the punctuations"
+        )
+
+
+def heeding(streams: Sequence[Stream], algorithm: str, invalidation: str, violations: str) -> None:
+    """Punctuations need what finds all tuples of a key."""
+    said = [stream.name for stream in streams if stream.punctuated]
+    checks.choice(violations, ("drop", "fail"), "violations")
+    if not said:
+        return
+    for stream in streams:
+        if isinstance(stream.window, CountWindow):
+            raise WindrowError(
+                f"stream {stream.name!r} has a count window, which punctuations of stream "
+                f"{said[0]!r} cannot be combined with; use a time window, or leave out ends and "
+                "unique"
+            )
+    for what, given, wanted in (
+        ("algorithm", algorithm == "nested-loops", "hash"),
+        ("invalidation", invalidation != "time-list", "time-list"),
+    ):
+        if given:
+            raise WindrowError(
+                f"stream {said[0]!r} has punctuations, which need {what}={wanted!r}; leave {what} "
+                "out"
+            )
+
+
+def ending(plan: JoinPlan) -> None:
+    """What is reported at a key's end needs keys that can end."""
+    wanted = [
+        name for name, asked in (("punctuate", plan.punctuate), ("finals", plan.finals)) if asked
+    ]
+    if not wanted:
+        return
+    if not plan.can_end:
+        said = [stream.name for stream in plan.streams if stream.punctuated]
+        why = (
+            f"only stream {said[0]!r} says where keys end, and a {plan.how} join keeps the other's "
+            "unmatched rows, which may come for any key at any time"
+            if said
+            else "no stream says where keys end"
+        )
+        raise WindrowError(
+            f"{wanted[0]} reports keys that are over, but {why}; pass ends= or unique=True to "
+            f"{'both streams' if said else 'a stream'}"
+        )
+    if len(wanted) > 1:
+        raise WindrowError("finals are reported at the ends themselves; leave punctuate out")
+    if plan.finals and plan.late == "keep":
+        raise WindrowError("finals are all that leaves the join; leave late at 'drop'")
