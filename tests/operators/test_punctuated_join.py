@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 import windrow as wr
 from windrow.api import local_join
+from windrow.cost.paper3 import synchronised_most
 from windrow.model import TimeWindow, WindrowError
 from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.state.snapshot import dump, load
@@ -425,3 +426,27 @@ def test_the_explanation_says_when_a_key_ends(how, said):
     assert said in text
     assert "ends where over" in text
     assert "with I-Nodes, for punctuations" in text
+
+
+def test_the_best_case_stores_a_cluster_of_one_stream_at_most():
+    """Paper 3, Figure 7: each cluster of B comes right after A has punctuated its key."""
+    sizes = [3, 7, 1, 12, 5, 9, 2, 12]
+    a, b, now = [], [], 0
+    for key, size in enumerate(sizes):
+        a += [(key, now + i) for i in range(size)] + [(key, now + size, "end")]
+        now += size + 1
+        b += [(key, now + i) for i in range(size)] + [(key, now + size, "end")]
+        now += size + 1
+    one, two = stream(a, "a", 10_000), stream(b, "b", 10_000)
+    join, most = local_join(wr.plan(one, two)), [0, 0]
+    times = [side.data["t"].cast(pa.int64()).to_numpy() for side in (one, two)]
+    at = [0, 0]
+    for moment in range(now + 1):
+        to = [int((t <= moment).sum()) for t in times]
+        if to != [len(t) for t in times]:
+            for _ in join.batch(list(zip(at, to, strict=True))):
+                pass
+            most = [max(most[s], join.join.state.live_rows(s)) for s in range(2)]
+        at = to
+    assert most == [synchronised_most(max(sizes), λ_a=1e6, T_a=0.01), 0]
+    assert join.join.matches == sum(size * size for size in sizes)
