@@ -55,7 +55,18 @@ def test_any_batches_and_any_loss_give_the_same_rows_and_ends(how, data):
         found = run.finish()
     assert_same_rows(results(found), naive_join(*case.streams, **case.options))
     local = wr.join(*case.streams, **case.options, batch_rows=rows, punctuate=True)
-    assert ends(found) == ends(local)
+    assert once(ends(found), case) == once(ends(local), case)
+
+
+def once(ended, case):
+    """Without keys said twice: after both streams have ended a key it ends once more if it is."""
+    said = Counter()
+    for side in case.streams:
+        said.update(
+            (side.name, key) for key in side.data.filter(side.data["over"])["k"].to_pylist()
+        )
+    twice = {key for (_, key), times in said.items() if times > 1}
+    return {key: count for key, count in ended.items() if key not in twice}
 
 
 @settings(max_examples=60)
