@@ -8,7 +8,7 @@ the constants of nested loops and Equation (2) with those of the time list.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -53,7 +53,7 @@ class Statistics:
     rates: tuple[float, float]
     distinct: int
     rows: tuple[int, int] | None = None
-    ending: bool = False
+    ending: bool = field(default=False, repr=False)
 
     @classmethod
     def of(
