@@ -127,19 +127,20 @@ class Pipeline:
 
     # -- results ---------------------------------------------------------------------------
 
-    def record_batches(self, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
-        """What leaves the join: results, with ends where they are asked for; or finals alone."""
+    def results(self, pieces: Iterator[Piece]) -> Iterator[Piece | pa.RecordBatch]:
+        """What leaves the join: pieces, with ends where they are asked for; or finals alone."""
         for piece in pieces:
             if self.finals is not None:
                 final = self.finals.absorb(piece)
                 if final is not None:
                     yield final
-            elif self.leaves(piece):
-                yield self.record_batch(piece)
+            elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
+                yield piece
 
-    def leaves(self, piece: Piece) -> bool:
-        """Is this piece part of the result?"""
-        return piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate)
+    def record_batches(self, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
+        """The same, as rows."""
+        for result in self.results(pieces):
+            yield result if isinstance(result, pa.RecordBatch) else self.record_batch(result)
 
     def record_batch(self, piece: Piece) -> pa.RecordBatch:
         """Gather a piece's rows, one `take` for each column."""

@@ -78,6 +78,7 @@ class PunctuatedJoin(WindowJoin):
         #: And what became of flags: (what, stream, row id, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
         self._seen = BEGINNING
+        self._plain = False
         self._ends = told.Ends(
             np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
         )
@@ -99,6 +100,8 @@ class PunctuatedJoin(WindowJoin):
     ) -> Iterator[Piece]:
         """Join a batch, and let the punctuations act that progress has reached."""
         self._events = self._due(after)
+        # For the whole batch: the kernels cannot take over from each other in the middle.
+        self._plain = self._is_plain()
         known = [now + self.promises.lateness for now in before if now > BEGINNING]
         newest = [int(side.ts.max()) for side in arrivals if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
@@ -122,23 +125,20 @@ class PunctuatedJoin(WindowJoin):
         end = np.cumsum(counts)
         return told.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
 
-    def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
-        # Where a log is kept, what a semi join does not store must be told.
-        silent = not (self.promises.told and self.config.how in ("semi", "anti"))
-        if silent and not len(self._events.events) and not self._flagged():
-            # Nothing has been punctuated: it is a window join like any other, at its price.
-            yield from super()._run(batch, before, after)
-            return
-        asked = self._asked(before, after)
-        cur = self.cursor
-        cur[c.PART] = 0
-        cur[c.STEP] = c.ARRIVED
-        status = c.FULL
-        while status == c.FULL:
-            status = self.state.run_punctuated(
-                cur, asked, batch, self._events, self._out, self._ends
-            )
-            yield from self._drain()
+    def _visit(self, asked: NDArray[np.int64], batch: c.Batch) -> int:
+        if self._plain:
+            return super()._visit(asked, batch)
+        return self.state.run_punctuated(
+            self.cursor, asked, batch, self._events, self._out, self._ends
+        )
+
+    def _is_plain(self) -> bool:
+        """Has nothing been punctuated? Then it is a window join like any other, at its price.
+
+        Where a log is kept, what a semi join does not store must be told, so there it never is.
+        """
+        told_of = self.promises.told and self.config.how in ("semi", "anti")
+        return not (told_of or len(self._events.events) or self._flagged())
 
     def _flagged(self) -> bool:
         """Has any punctuation acted on this state?"""

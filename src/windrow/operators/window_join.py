@@ -102,8 +102,12 @@ class WindowJoin:
         cur[c.STEP] = c.ARRIVED
         status = c.FULL
         while status == c.FULL:
-            status = self.state.run(cur, asked, batch, self._out)
+            status = self._visit(asked, batch)
             yield from self._drain()
+
+    def _visit(self, asked: NDArray[np.int64], batch: c.Batch) -> int:
+        """Let the kernel go on from where the cursor stands."""
+        return self.state.run(self.cursor, asked, batch, self._out)
 
     def _arrange(self, sides: Sequence[Arrivals]) -> c.Batch:
         """Lay the tuples out by cell, side and time."""

@@ -185,13 +185,8 @@ class BucketJoin:
             self._admit(side, arrived[side], packed, before[side]) for side in range(STREAMS)
         ]
         idle = self._idle(packed)
-        for piece in self.pipeline.feed(admitted, [self.finite] * STREAMS, idle):
-            if self.pipeline.finals is not None:
-                final = self.pipeline.finals.absorb(piece)
-                if final is not None:
-                    yield final
-            elif self.pipeline.leaves(piece):
-                yield piece
+        pieces = self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
+        yield from self.pipeline.results(pieces)
         if self.finite:
             return
         directory.progress = [progress.now for progress in self.pipeline.progress]
