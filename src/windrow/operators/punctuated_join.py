@@ -109,6 +109,10 @@ class PunctuatedJoin(WindowJoin):
 
     def _due(self, after: Sequence[int]) -> told.Punctuations:
         """Take the punctuations that act now out of the pending ones: by cell, in time order."""
+        cells = self.state.cells
+        if not any(len(waiting.ts) for waiting in self.pending):
+            none = np.zeros(cells, np.int64)
+            return told.Punctuations(np.empty((0, 4), np.int64), none, none)
         parts = []
         for stream in range(STREAMS):
             waiting = self.pending[stream]
@@ -118,7 +122,6 @@ class PunctuatedJoin(WindowJoin):
             side = np.full(len(now.ts), stream, np.int64)
             parts.append(np.stack([now.ts, now.key, now.row, side], axis=1))
         events = np.concatenate(parts)
-        cells = self.state.cells
         cell = cell_of(events[:, 1], cells)
         order = np.lexsort((events[:, 0], cell))
         counts = np.bincount(cell, minlength=cells)
