@@ -429,13 +429,29 @@ CHOICES = [
         for what in ("buckets", "batch_rows")
         for value in (0, -1, True, False, 1.5, 2.0, "3")
     ),
-    later("order", "adaptive", "none", "ordered output"),
-    later("order", None, "none", "ordered output"),
+    *(
+        no(
+            f"order is {value!r}, expected one of 'none', 'sync-filter', 'filter-order',",
+            "'adaptive'",
+            order=value,
+        )
+        for value in ("sorted", None, True)
+    ),
+    *(
+        no(f"alpha is {value!r}, expected a number from 0 to below 1", alpha=value)
+        for value in (1, -0.1, "0.3", None, True)
+    ),
+    no(
+        "order='adaptive' with how='left' and invalidation='probe'",
+        "use 'time-list' or 'all'",
+        how="left",
+        order="adaptive",
+        invalidation="probe",
+    ),
     no("violations is 'keep', expected one of 'drop', 'fail'", violations="keep"),
     no("punctuate reports keys that are over, but no stream says", "to a stream", punctuate=True),
     no("finals reports keys that are over, but no stream says", finals={"n": "count(*)"}),
     later("memory", "msf", "window", "data-driven memory"),
-    later("alpha", 0.5, 0.3, "ordered output"),
     # conditions
     no("condition names column nope, which imp does not have; it has ad", condition="imp.nope = 1"),
     no("condition names column x, which clk does not have", condition="imp.ad < clk.x"),

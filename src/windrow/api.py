@@ -186,13 +186,7 @@ def plan(
     batch_rows: int | None = None,
 ) -> JoinPlan:
     """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
-    checks.not_yet(
-        {
-            "order": (order, "none"),
-            "memory": (memory, "window"),
-            "alpha": (alpha, 0.3),
-        }
-    )
+    checks.not_yet({"memory": (memory, "window")})
     chosen = checks.streams(streams)
     checks.bounded(chosen, between)
     if checks.sql(condition, "condition") is not None:
@@ -216,9 +210,12 @@ def plan(
         batch_rows=checks.count_or_none(batch_rows, "batch_rows"),
         violations="fail" if violations == "fail" else "drop",
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
+        order=checks.order(order),
+        alpha=checks.share(alpha, "alpha"),
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
     endings.ending(asked)
+    checks.in_order(asked)
     return asked
 
 
@@ -266,6 +263,10 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     condition: more SQL over the streams' structs, such as "imp.price < clk.bid".
     between: (lo, hi) bounds on the second stream's time less the first's, in place of windows.
     closed: whether a tuple exactly a window away still joins. Equal times always do.
+    order: "none", or rows leave in the order of `ts`: "sync-filter" lets input wait, "filter-order"
+        joins at once and lets results wait, "adaptive" switches between them by what it measures.
+    alpha: the share c|w|λ1λ2 from which "adaptive" lets results wait: a wish for an improvement of
+        alpha / (1 + alpha) in response time.
     late: "drop" late rows (they are counted) or "keep" them in the result, marked.
     bad: "drop" rows without a time (counted), or "fail".
     violations: "drop" tuples that come after their key has ended (counted), or "fail".
@@ -277,7 +278,7 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     buckets: into how many buckets the keys are split; None leaves the choice.
     batch_rows: feed the tables in pieces of so many rows of each, as a stream would bring them.
 
-    The other keywords belong to later versions and are refused unless at their defaults.
+    `memory` belongs to a later version and is refused unless at its default.
 
     Returns what came in, a table or a DataFrame: one struct column per stream, `ts` (the largest
     event time in the row), and `kind` with late="keep". Semi and anti joins have the first stream

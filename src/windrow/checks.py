@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
@@ -12,8 +12,11 @@ from windrow import expressions
 from windrow.model import (
     RESERVED_NAMES,
     Algorithm,
+    CountWindow,
     How,
     Invalidation,
+    JoinPlan,
+    Order,
     Stream,
     WindrowError,
 )
@@ -29,11 +32,7 @@ HOWS: dict[str, How] = {
 }  # fmt: skip
 
 #: Arguments that the signatures have, but that this version only takes at their defaults.
-LATER = {
-    "order": "ordered output",
-    "memory": "data-driven memory",
-    "alpha": "ordered output",
-}
+LATER = {"memory": "data-driven memory"}
 
 #: Beyond these, a state would be all overhead, or a count would overflow.
 MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40}
@@ -195,6 +194,19 @@ def invalidation(value: Any) -> Invalidation:
     return chosen
 
 
+def order(value: Any) -> Order:
+    """An order policy."""
+    chosen: Order = choice(value, get_args(Order), "order")
+    return chosen
+
+
+def share(value: object, what: str) -> float:
+    """A number from 0 up to, but without, 1."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 1:
+        raise WindrowError(f"{what} is {value!r}, expected a number from 0 to below 1")
+    return float(value)
+
+
 def count(value: object, what: str) -> int:
     """A whole number above zero."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -309,3 +321,31 @@ def bounded(streams: Sequence[Stream], between: object) -> None:
                 "window='10 minutes' (or windrow.rows(n)), or the join between=(lo, hi), or say "
                 "where the other stream's keys end (ends= or unique=True)"
             )
+
+
+def in_order(plan: JoinPlan) -> None:
+    """Refuse an order that cannot hold."""
+    if not plan.ordered:
+        return
+    if plan.finals:
+        raise WindrowError(
+            f"order={plan.order!r}, but finals leave when their key ends, which is not the order "
+            "of their ts; leave order out, or finals"
+        )
+    for stream, single in zip(plan.streams, plan.singles, strict=True):
+        if single and plan.between is None and _unbounded(stream):
+            raise WindrowError(
+                f"order={plan.order!r} with how={plan.how!r}: whether a row of stream "
+                f"{stream.name!r} stays alone may be known only after any time, because it has "
+                f"{'a count window' if stream.window is not None else 'no window'}, and all later "
+                "rows would wait for it; give it a time window, or leave order out"
+            )
+    if any(plan.singles) and plan.invalidation not in ("time-list", "all"):
+        raise WindrowError(
+            f"order={plan.order!r} with how={plan.how!r} and invalidation={plan.invalidation!r}: "
+            "tuples that expire unnoticed would leave out of order; use 'time-list' or 'all'"
+        )
+
+
+def _unbounded(stream: Stream) -> bool:
+    return stream.window is None or isinstance(stream.window, CountWindow)

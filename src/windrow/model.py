@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Algorithm = Literal["auto", "hash", "nested-loops"]
+Order = Literal["none", "sync-filter", "filter-order", "adaptive"]
 Aggregate = Literal["count", "sum", "min", "max", "avg"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 
@@ -99,6 +100,8 @@ class JoinPlan:
     finals: tuple[Final, ...] = ()
     #: Whether punctuations are heeded at all; without, it is paper 3's WJoin.
     heeding: bool = True
+    order: Order = "none"
+    alpha: float = 0.3
     algorithm: Algorithm = "auto"
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
@@ -109,6 +112,23 @@ class JoinPlan:
         """Per stream: do its unmatched tuples reach the output?"""
         kinds = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}.get(self.how, ())
         return tuple(i in kinds for i in range(len(self.streams)))
+
+    @property
+    def singles(self) -> tuple[bool, ...]:
+        """Per stream: can its rows reach the output alone, once their fate is known?"""
+        return tuple(
+            kept or (self.how == "semi" and i == 0) for i, kept in enumerate(self.preserved)
+        )
+
+    @property
+    def ordered(self) -> bool:
+        """Do rows leave in the order of `ts`?"""
+        return self.order != "none"
+
+    @property
+    def counted(self) -> bool:
+        """Does a window count rows?"""
+        return any(isinstance(stream.window, CountWindow) for stream in self.streams)
 
     @property
     def shown(self) -> tuple[int, ...]:
@@ -175,6 +195,9 @@ class Metrics:
     their probe, or `skipped` without one, or `violations` of a promise. `flags` are the I-Nodes
     held when the join stopped. `ended` keys were propagated, `ended_early` of them before both
     streams had punctuated.
+
+    In order: tuples `waiting` to be joined and results `held`, when the join stopped and at most,
+    and how often the adaptive policy has switched.
     """
 
     batches: int = 0
@@ -202,6 +225,13 @@ class Metrics:
     ended: int = 0
     ended_early: int = 0
     finals: int = 0
+    waiting: dict[str, int] = field(default_factory=dict)
+    waiting_bytes: dict[str, int] = field(default_factory=dict)
+    peak_waiting: dict[str, int] = field(default_factory=dict)
+    held: int = 0
+    held_bytes: int = 0
+    peak_held: int = 0
+    switches: int = 0
 
 
 @dataclass(frozen=True)

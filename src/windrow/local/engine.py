@@ -15,7 +15,7 @@ import pyarrow as pa
 from windrow.local.payload import TablePayload
 from windrow.model import JoinPlan
 from windrow.operators.admit import admit
-from windrow.operators.arrivals import Piece
+from windrow.operators.arrivals import Result
 from windrow.operators.pipeline import Pipeline
 from windrow.state.join_state import JoinState
 
@@ -36,14 +36,14 @@ class LocalJoin(Pipeline):
         figures = json.dumps(asdict(self.figures())).encode()
         return table.replace_schema_metadata({METADATA_KEY: figures})
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[Result]:
         """Feed the tables, batch by batch."""
         longest = max(len(table) for table in self.tables)
         step = self.plan.batch_rows or max(longest, 1)
         for start in range(0, max(longest, 1), step):
             yield from self.batch([(start, start + step)] * len(self.tables))
 
-    def batch(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+    def batch(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Result]:
         """Rows [start, stop) of each table; each must go on where the last batch stopped."""
         admitted = [
             admit(table.columns, min(start, len(table)), min(stop, len(table)), progress.now)

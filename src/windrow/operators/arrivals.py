@@ -66,3 +66,24 @@ class Piece:
     kind: Literal["match", "unmatched", "late", "end", "lapse"]
     rows: tuple[Rows | None, ...]
     ts: Rows
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Results of several kinds in one order: the pieces, and for each row its place in them.
+
+    The places count through the pieces as they follow one another.
+    """
+
+    pieces: tuple[Piece, ...]
+    places: Rows
+
+    @property
+    def ts(self) -> Rows:
+        """The rows' times, in their order."""
+        found: Rows = np.concatenate([piece.ts for piece in self.pieces])[self.places]
+        return found
+
+
+#: What leaves a join.
+Result = Piece | Mixture

@@ -53,7 +53,7 @@ class CountJoin(WindowJoin):
         self.nulls = nulls
         self.same = same
         self.directory = Directory(state.lists.room)
-        self.sync = Synchronise(STREAMS)
+        self.waiting = self.sync = Synchronise(STREAMS, state.lists.room)
 
     def counts_keyless(self, stream: int) -> bool:
         """Are tuples with a null key wanted too? They only count."""
@@ -107,10 +107,6 @@ class CountJoin(WindowJoin):
             asked[c.COUNT_ONE + stream] = self.counts[stream]
         return asked
 
-    def _oldest(self, stream: int, end: int) -> int:
-        waiting = (int(chunk.row.min()) for chunk in self.sync.waiting[stream])
-        return min(super()._oldest(stream, end), *waiting, end)
-
     # -- memory that outlives a process ----------------------------------------------------
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -119,9 +115,7 @@ class CountJoin(WindowJoin):
         directory = self.directory
         for name, array in directory.lists.parts().items():
             arrays[f"directory_{name}"] = array
-        for stream, held in enumerate(self.sync.snapshot()):
-            for name, array in held.items():
-                arrays[f"waiting_{stream}_{name}"] = array
+        arrays |= self.sync.parts("waiting")
         return {**arrays, "stands": directory.stands}, {**facts, "keys": directory.count}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
@@ -132,12 +126,7 @@ class CountJoin(WindowJoin):
         self.directory = Directory(room)
         self.directory.lists = Lists.attach(mine, 1, room)
         self.directory.stands, self.directory.count = arrays["stands"], facts["keys"]
-        self.sync = Synchronise.restore(
-            [
-                {name: arrays[f"waiting_{stream}_{name}"] for name in ("ts", "key", "row")}
-                for stream in range(STREAMS)
-            ]
-        )
+        self.waiting = self.sync = Synchronise.attach(arrays, "waiting", STREAMS, room)
 
     # -- snapshot --------------------------------------------------------------------------
 
@@ -152,7 +141,7 @@ class CountJoin(WindowJoin):
     def resume(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot."""
         super().resume(snapshot)
-        self.sync = Synchronise.restore(snapshot["waiting"])
+        self.waiting = self.sync = Synchronise.restore(snapshot["waiting"])
         self.directory = Directory.restore(snapshot["directory"])
 
 

@@ -5,7 +5,8 @@ admitted --> progress --> around the join: late, keyless --> operator --> pieces
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -16,10 +17,11 @@ from windrow import expressions
 from windrow.kernels import cursor as c
 from windrow.model import JoinPlan, Metrics, WindrowError
 from windrow.operators.admit import Admitted
-from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result
 from windrow.operators.build import operator
 from windrow.operators.count_join import CountJoin
 from windrow.operators.finals import Finals
+from windrow.operators.in_order import InOrder
 from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
@@ -36,6 +38,7 @@ class Pipeline:
         payloads: Sequence[Payload],
         state: JoinState,
         told: bool = False,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.plan = plan
         self.payloads = payloads
@@ -44,6 +47,7 @@ class Pipeline:
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.join = operator(plan, payloads, state, told)
         self.finals = Finals(plan, payloads, told) if plan.finals else None
+        self.order = InOrder(plan, clock=clock) if plan.ordered else None
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
@@ -52,7 +56,7 @@ class Pipeline:
 
     def feed(
         self, admitted: Sequence[Admitted], ended: Sequence[bool], idle: Sequence[bool] = ()
-    ) -> Iterator[Piece]:
+    ) -> Iterator[Result]:
         """Join a batch. `admitted` was sorted out by the progress before it.
 
         `idle`: which streams have been silent for so long that they follow the others.
@@ -68,6 +72,10 @@ class Pipeline:
         self._follow(idle)
         after = [progress.now for progress in self.progress]
         arrivals = [self.arrivals(stream, part) for stream, part in enumerate(admitted)]
+        if self.order is not None:
+            ends = [part.ends for part in admitted]
+            yield from self.order.process(self.join, arrivals, ends, after)
+            return
         if isinstance(self.join, PunctuatedJoin):
             self.join.announce([self._said(s, part) for s, part in enumerate(admitted)])
         yield from self.join.process(arrivals, before, after)
@@ -118,7 +126,11 @@ class Pipeline:
             yield self._alone("late", stream, part.late)
         if self.plan.preserved[stream] and len(part.keyless.ts):
             self.join.unmatched += len(part.keyless.ts)
-            yield self._alone("unmatched", stream, part.keyless)
+            alone = self._alone("unmatched", stream, part.keyless)
+            if self.order is None:
+                yield alone
+            else:
+                self.order.keep(alone)
 
     def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
         sides: list[NDArray[np.int64] | None] = [None] * len(self.names)
@@ -127,23 +139,29 @@ class Pipeline:
 
     # -- results ---------------------------------------------------------------------------
 
-    def results(self, pieces: Iterator[Piece]) -> Iterator[Piece | pa.RecordBatch]:
+    def results(self, pieces: Iterator[Result]) -> Iterator[Result | pa.RecordBatch]:
         """What leaves the join: pieces, with ends where they are asked for; or finals alone."""
         for piece in pieces:
-            if self.finals is not None:
+            if isinstance(piece, Mixture):
+                yield piece
+            elif self.finals is not None:
                 final = self.finals.absorb(piece)
                 if final is not None:
                     yield final
             elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
                 yield piece
 
-    def record_batches(self, pieces: Iterator[Piece]) -> Iterator[pa.RecordBatch]:
+    def record_batches(self, pieces: Iterator[Result]) -> Iterator[pa.RecordBatch]:
         """The same, as rows."""
         for result in self.results(pieces):
             yield result if isinstance(result, pa.RecordBatch) else self.record_batch(result)
 
-    def record_batch(self, piece: Piece) -> pa.RecordBatch:
+    def record_batch(self, piece: Result) -> pa.RecordBatch:
         """Gather a piece's rows, one `take` for each column."""
+        if isinstance(piece, Mixture):
+            parts = pa.Table.from_batches([self.record_batch(part) for part in piece.pieces])
+            (mixed,) = parts.combine_chunks().take(pa.array(piece.places)).to_batches()
+            return mixed
         length = len(piece.ts)
         arrays = [
             self.ended(stream, piece, self.schema.field(at).type)
@@ -189,11 +207,23 @@ class Pipeline:
                 figures.flags[name] = join.state.live_flags(stream)
         figures.ended, figures.ended_early = int(join.cursor[c.ENDED]), int(join.cursor[c.EARLY])
         figures.finals = 0 if self.finals is None else self.finals.count
+        if self.order is not None:
+            self._figures_of_order(self.order)
         figures.comparisons, figures.checks = join.work()
         figures.candidates = join.candidates
         figures.matches = join.matches
         figures.unmatched = join.unmatched
         return figures
+
+    def _figures_of_order(self, order: InOrder) -> None:
+        figures = self.metrics
+        waiting = order.waiting(self.join)
+        for name, runs in zip(self.names, waiting, strict=True):
+            figures.waiting[name], figures.waiting_bytes[name] = len(runs), runs.nbytes
+            figures.peak_waiting[name] = runs.peak
+        held = order.hold.runs
+        figures.held, figures.held_bytes, figures.peak_held = len(held), held.nbytes, held.peak
+        figures.switches = order.switches
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

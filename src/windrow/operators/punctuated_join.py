@@ -159,9 +159,6 @@ class PunctuatedJoin(WindowJoin):
         asked[c.TELL] = promises.told or promises.same is not None or promises.fail
         return asked
 
-    def _oldest(self, stream: int, end: int) -> int:
-        return int(self.state.rows(stream).min(initial=end))
-
     # -- results ---------------------------------------------------------------------------
 
     def _drain(self) -> Iterator[Piece]:

@@ -30,6 +30,7 @@ from windrow.kernels import cursor as c
 from windrow.model import How, Invalidation, WindrowError
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.flags import Flags
+from windrow.operators.synchronise import Synchronise
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Snapshot, check_format
 from windrow.state.room import Room
@@ -74,6 +75,8 @@ class WindowJoin:
         self.state = state
         self.flags = Flags(state.lists.room)
         self.cursor = np.zeros(c.CURSOR_SCALARS, np.int64)
+        #: Where tuples wait that will come with row ids from before, if they do.
+        self.waiting: Synchronise | None = None
         self.matches = 0
         self.unmatched = 0
         self.candidates = 0
@@ -156,6 +159,8 @@ class WindowJoin:
 
     def _oldest(self, stream: int, end: int) -> int:
         """The smallest row id that may still be asked for; `end` if there is none."""
+        if self.waiting is not None:
+            end = int(self.waiting.rows(stream).min(initial=end))
         return int(self.state.rows(stream).min(initial=end))
 
     # -- results ---------------------------------------------------------------------------

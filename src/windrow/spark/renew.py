@@ -91,7 +91,7 @@ def _live_rows(operator: WindowJoin, side: int) -> NDArray[np.int64]:
     """The row ids that are stored or wait, or say that a key is over, in the order they came."""
     parts = [operator.state.rows(side)]
     if isinstance(operator, CountJoin):
-        parts += [chunk.row for chunk in operator.sync.waiting[side]]
+        parts.append(operator.sync.rows(side))
     elif isinstance(operator, PunctuatedJoin):
         parts += [row_of(operator.state.flags(side)), operator.pending[side].row]
     return np.unique(np.concatenate(parts))

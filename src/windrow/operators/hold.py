@@ -1,0 +1,126 @@
+"""Results that wait until nothing can come before them: paper 4's hold buffer, section 5.
+
+A result at time t is released once t < TS_trigger: not at its own time, as in the paper, because
+streams here may repeat their last time. All results of one time therefore leave together, and
+their order among themselves depends on the input alone: matches first, then unmatched rows, then
+ends; and by the row ids of the streams, first to last, a missing row before all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.model import BEGINNING
+from windrow.operators.arrivals import Mixture, Piece, Result
+from windrow.state.room import HEAP, Room
+from windrow.state.runs import Runs, in_order
+
+Rows = NDArray[np.int64]
+
+#: What is held of a result: (time, kind, row id of each stream), with -1 where there is none.
+TS, KIND, FIRST = range(3)
+KINDS: tuple[Literal["match", "unmatched", "end"], ...] = ("match", "unmatched", "end")
+MATCH, UNMATCHED, ENDED = range(3)
+NO_ROW = -1
+#: Rows that leave in one piece.
+PIECE_ROWS = 1 << 17
+
+
+class Hold:
+    """Results of a join, out in the order of their times."""
+
+    def __init__(self, streams: int, room: Room = HEAP) -> None:
+        self.runs = Runs(FIRST + streams, room)
+        #: Everything before this time has left.
+        self.released = BEGINNING
+        self._new: list[Rows] = []
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def add(self, piece: Piece) -> None:
+        """Take results in."""
+        if not len(piece.ts):
+            return
+        rows = np.empty((len(piece.ts), self.runs.width), np.int64)
+        rows[:, TS] = piece.ts
+        rows[:, KIND] = KINDS.index(piece.kind)
+        if piece.kind == "end":
+            # A key that ends late has no result after what has left, so its end may say so.
+            np.maximum(rows[:, TS], self.released, out=rows[:, TS])
+        for stream, ids in enumerate(piece.rows):
+            rows[:, FIRST + stream] = NO_ROW if ids is None else ids
+        self._new.append(rows)
+
+    def release(self, trigger: int) -> Iterator[Result]:
+        """Give out all results before the trigger, in order."""
+        self.released = max(self.released, trigger)
+        new, self._new = self._new, []
+        rows = in_order(np.concatenate(new)) if new else np.empty((0, self.runs.width), np.int64)
+        self.runs.note(len(self.runs) + len(rows))
+        if self.runs.due(self.released):
+            self.runs.push_sorted(rows)
+            yield from self._pieces(self.runs.pop_before(self.released))
+            return
+        # Nothing that waited is due, so what is was found in this batch.
+        cut = int(np.searchsorted(rows[:, TS], self.released, side="left"))
+        self.runs.push_sorted(rows[cut:])
+        yield from self._pieces(rows[:cut])
+
+    def _pieces(self, rows: Rows) -> Iterator[Result]:
+        for start in range(0, len(rows), PIECE_ROWS):
+            yield result(rows[start : start + PIECE_ROWS])
+
+    def load(self, rows: Iterable[Rows], released: int) -> None:
+        """Results that were written down; those that have left since are not taken."""
+        self.released = released
+        for part in rows:
+            self.runs.push(part[part[:, TS] >= released])
+
+    def row_ids(self, stream: int) -> Rows:
+        """The row ids of a stream that results here have."""
+        ids = self.runs.all()[:, FIRST + stream]
+        found: Rows = ids[ids != NO_ROW]
+        return found
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The arrays as they are, and what else must be known."""
+        return self.runs.parts("hold"), {"released": self.released}
+
+    @classmethod
+    def attach(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> Hold:
+        """Go on with the arrays of `parts`, in place."""
+        hold = cls.__new__(cls)
+        hold.runs = Runs.attach(arrays, "hold", room)
+        hold.released, hold._new = facts["released"], []
+        return hold
+
+
+def result(rows: Rows) -> Result:
+    """Rows of one kind as a piece; of several as a mixture, in their order."""
+    sort = rows[:, KIND].copy()
+    for stream in range(rows.shape[1] - FIRST):
+        sort = 2 * sort + (rows[:, FIRST + stream] != NO_ROW)
+    if (sort == sort[0]).all():
+        return _piece(rows)
+    order = np.argsort(sort, kind="stable")
+    places = np.empty(len(rows), np.int64)
+    places[order] = np.arange(len(rows))
+    _, starts = np.unique(sort[order], return_index=True)
+    parts = np.split(rows[order], starts[1:])
+    return Mixture(tuple(_piece(part) for part in parts), places)
+
+
+def _piece(rows: Rows) -> Piece:
+    streams = range(FIRST, rows.shape[1])
+    ids = tuple(
+        None if rows[0, column] == NO_ROW else np.ascontiguousarray(rows[:, column])
+        for column in streams
+    )
+    return Piece(KINDS[int(rows[0, KIND])], ids, np.ascontiguousarray(rows[:, TS]))

@@ -1,0 +1,89 @@
+"""What the adaptive policy measures: rates of arrival, and what it costs to join two tuples.
+
+Rates are tuples a second of event time, since that is what fills a window and, in steady state,
+what arrives. c is the time that the join took, divided by the pairs of an arriving tuple and a
+tuple in the other's window: paper 4's "time to join two tuples", whatever the access path, so that
+c|w|λ_1λ_2 is the share of a second that one stream's tuples take. Older figures fade: after a
+time constant (the longest window, a second at least) they count 1/e.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from typing import Any
+
+from windrow.model import BEGINNING, END, LARGEST_MICROS
+
+#: Microseconds.
+SECOND = 1_000_000
+#: A window without a bound says nothing about how fast figures should fade.
+LONGEST_FADE = 3600 * SECOND
+
+
+class Rates:
+    """Smoothed figures of the streams of a join with these reaches (µs).
+
+    >>> rates = Rates([10 * SECOND, 10 * SECOND])
+    >>> for second in range(100):
+    ...     rates.observe([10, 1], second * SECOND, 0.0022, 10 * 10 + 1 * 100)
+    >>> [round(rate, 2) for rate in rates.per_second()]
+    [10.0, 1.0]
+    >>> round(rates.load(), 6)
+    0.0011
+    """
+
+    def __init__(self, reaches: Sequence[int]) -> None:
+        self.reaches = [min(max(reach, 0), LARGEST_MICROS) for reach in reaches]
+        self.fade = min(max(*self.reaches, SECOND), LONGEST_FADE)
+        self.counts = [0.0] * len(reaches)
+        self.elapsed = 0.0
+        self.seconds = 0.0
+        self.pairs = 0.0
+        self.now = BEGINNING
+
+    def observe(self, tuples: Sequence[int], newest: int, seconds: float, pairs: float) -> None:
+        """A batch: tuples by stream, the largest time so far, and what joining it took."""
+        if BEGINNING < self.now < newest < END:
+            passed = newest - self.now
+            kept = exp(-passed / self.fade)
+            self.counts = [kept * count for count in self.counts]
+            self.elapsed = kept * self.elapsed + passed / SECOND
+            self.seconds, self.pairs = kept * self.seconds, kept * self.pairs
+        if self.now == BEGINNING:
+            # The first tuples came in no time at all: they begin the clock, and are not counted.
+            tuples = [0 for _ in tuples]
+        if newest < END:
+            self.now = max(self.now, newest)
+        self.counts = [c + n for c, n in zip(self.counts, tuples, strict=True)]
+        self.seconds += seconds
+        self.pairs += pairs
+
+    def per_second(self) -> list[float]:
+        """λ of each stream."""
+        return [count / self.elapsed if self.elapsed else 0.0 for count in self.counts]
+
+    def cost(self) -> float:
+        """c, in seconds."""
+        return self.seconds / self.pairs if self.pairs else 0.0
+
+    def load(self) -> float:
+        """The largest c·T_X·λ_X·λ_Y of any two streams: paper 4's c|w|λ_1λ_2."""
+        rates = self.per_second()
+        products = [
+            reach / SECOND * rates[one] * rates[two]
+            for one, reach in enumerate(self.reaches)
+            for two in range(len(rates))
+            if one != two
+        ]
+        return self.cost() * max(products)
+
+    def snapshot(self) -> dict[str, Any]:
+        """As plain data."""
+        names = ("counts", "elapsed", "seconds", "pairs", "now")
+        return {name: getattr(self, name) for name in names}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """What a snapshot was taken of."""
+        for name, value in snapshot.items():
+            setattr(self, name, value)
