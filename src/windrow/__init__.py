@@ -11,7 +11,7 @@
 2
 """
 
-from windrow.api import configure, explain, join, metrics, plan, rows, stream
+from windrow.api import configure, explain, join, metrics, ordered, plan, rows, stream
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "explain",
     "join",
     "metrics",
+    "ordered",
     "plan",
     "rows",
     "stream",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from inspect import signature
@@ -311,6 +311,22 @@ def configure(builder: Any) -> Any:
     from windrow.spark import session
 
     return session.configure(builder)
+
+
+def ordered(write: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+    """What `foreachBatch` needs so that the rows of an ordered join come one after the other.
+
+    `write` gets each micro-batch's DataFrame, in the order of `ts`, and its number:
+
+        joined = wr.join(imp, clk, order="adaptive")
+        joined.writeStream.foreachBatch(wr.ordered(write)).start()
+
+    No row of a micro-batch is before any of the one before it. Rows that came late and are kept
+    (late="keep") are exempt.
+    """
+    from windrow.spark import sink
+
+    return sink.ordered(write)
 
 
 class Query(Protocol):

@@ -243,6 +243,10 @@ class BatchMetrics:
     None before a stream's first row; `lag` is how far it is behind the stream furthest ahead. Of
     the buckets, `arena_hits` found their state at hand and `arena_rebuilds` made it again from the
     log. Seconds are summed over tasks.
+
+    In order: tuples `waiting` to be joined and results `held` after the micro-batch, the most of
+    them while it ran, summed over buckets, and how often buckets of an adaptive join have switched.
+    Rows of the micro-batch have a `ts` before its `trigger`, and not before the last one's.
     """
 
     batch: int
@@ -263,6 +267,14 @@ class BatchMetrics:
     flags: dict[str, int]
     progress: dict[str, datetime | None]
     lag: dict[str, timedelta | None]
+    trigger: datetime | None
+    waiting: dict[str, int]
+    waiting_bytes: dict[str, int]
+    peak_waiting: dict[str, int]
+    held: int
+    held_bytes: int
+    peak_held: int
+    switches: int
     arena_hits: int
     arena_rebuilds: int
     pack_seconds: float

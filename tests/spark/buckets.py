@@ -123,12 +123,12 @@ def pieces(table, rows):
     return [table.slice(at, rows) for at in range(0, max(table.num_rows, 1), rows)]
 
 
-def run_case(case, rows, losses, folder, **choices):
+def run_case(case, rows, losses, folder, kind=Run, **choices):
     options = {**case.options, **choices}
     if options["between"] is not None:
         options["between"] = tuple(timedelta(microseconds=bound) for bound in options["between"])
     plan = wr.plan(*case.streams, **options)
-    run = Run(plan, folder)
+    run = kind(plan, folder)
     sides = [pieces(stream.data, rows) for stream in plan.streams]
     for number in range(max(map(len, sides))):
         tables = [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]

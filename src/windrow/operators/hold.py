@@ -31,13 +31,19 @@ PIECE_ROWS = 1 << 17
 
 
 class Hold:
-    """Results of a join, out in the order of their times."""
+    """Results of a join, out in the order of their times.
 
-    def __init__(self, streams: int, room: Room = HEAP) -> None:
+    `told`: somebody writes down what comes to be held.
+    """
+
+    def __init__(self, streams: int, room: Room = HEAP, told: bool = False) -> None:
+        self.told = told
         self.runs = Runs(FIRST + streams, room)
         #: Everything before this time has left.
         self.released = BEGINNING
         self._new: list[Rows] = []
+        #: What has come to be held, for whoever writes it down.
+        self._added: list[Rows] = []
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -62,12 +68,14 @@ class Hold:
         new, self._new = self._new, []
         rows = in_order(np.concatenate(new)) if new else np.empty((0, self.runs.width), np.int64)
         self.runs.note(len(self.runs) + len(rows))
+        cut = int(np.searchsorted(rows[:, TS], self.released, side="left"))
+        if self.told:
+            self._added.append(rows[cut:])
         if self.runs.due(self.released):
             self.runs.push_sorted(rows)
             yield from self._pieces(self.runs.pop_before(self.released))
             return
         # Nothing that waited is due, so what is was found in this batch.
-        cut = int(np.searchsorted(rows[:, TS], self.released, side="left"))
         self.runs.push_sorted(rows[cut:])
         yield from self._pieces(rows[:cut])
 
@@ -81,6 +89,11 @@ class Hold:
         for part in rows:
             self.runs.push(part[part[:, TS] >= released])
 
+    def take_added(self) -> Rows:
+        """What has come to be held since this was last asked."""
+        parts, self._added = self._added, []
+        return np.concatenate([np.empty((0, self.runs.width), np.int64), *parts])
+
     def row_ids(self, stream: int) -> Rows:
         """The row ids of a stream that results here have."""
         ids = self.runs.all()[:, FIRST + stream]
@@ -93,13 +106,10 @@ class Hold:
         """The arrays as they are, and what else must be known."""
         return self.runs.parts("hold"), {"released": self.released}
 
-    @classmethod
-    def attach(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> Hold:
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
-        hold = cls.__new__(cls)
-        hold.runs = Runs.attach(arrays, "hold", room)
-        hold.released, hold._new = facts["released"], []
-        return hold
+        self.runs = Runs.attach(arrays, "hold", room)
+        self.released = facts["released"]
 
 
 def result(rows: Rows) -> Result:

@@ -23,6 +23,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from windrow.kernels.runs import PEAK
 from windrow.model import BEGINNING, END, JoinPlan
 from windrow.operators.arrivals import Arrivals, Piece, Result
 from windrow.operators.hold import Hold
@@ -41,9 +42,11 @@ class InOrder:
         self,
         plan: JoinPlan,
         room: Room = HEAP,
+        told: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.plan = plan
+        self.told = told
         self.clock = clock
         streams = len(plan.streams)
         # A count window synchronises by itself.
@@ -64,7 +67,7 @@ class InOrder:
         streams = len(self.plan.streams)
         self.sync = Synchronise(streams, room)
         self.ends = Synchronise(streams, room)
-        self.hold = Hold(streams, room)
+        self.hold = Hold(streams, room, self.told)
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -165,6 +168,11 @@ class InOrder:
         """The input that waits, by stream."""
         return (join.waiting or self.sync).waiting
 
+    def forget_peaks(self, join: WindowJoin) -> None:
+        """Let the high-water marks begin anew."""
+        for runs in (*self.waiting(join), self.hold.runs):
+            runs.meta[PEAK] = len(runs)
+
     # -- memory that outlives a process ----------------------------------------------------
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -175,7 +183,7 @@ class InOrder:
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
         streams = len(self.plan.streams)
-        self.hold = Hold.attach(arrays, facts, room)
+        self.hold.attach(arrays, facts, room)
         self.sync = Synchronise.attach(arrays, "input", streams, room)
         self.ends = Synchronise.attach(arrays, "ends", streams, room)
 

@@ -47,7 +47,7 @@ class Pipeline:
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.join = operator(plan, payloads, state, told)
         self.finals = Finals(plan, payloads, told) if plan.finals else None
-        self.order = InOrder(plan, clock=clock) if plan.ordered else None
+        self.order = InOrder(plan, told=told, clock=clock) if plan.ordered else None
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))

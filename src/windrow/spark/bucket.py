@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from windrow.model import CountWindow, JoinPlan
 from windrow.operators.admit import Admitted, admit
-from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
@@ -92,7 +92,7 @@ class BucketJoin:
     @property
     def counted(self) -> bool:
         """Does a window count rows?"""
-        return any(isinstance(stream.window, CountWindow) for stream in self.plan.streams)
+        return self.plan.counted
 
     def empty_state(self) -> JoinState:
         """A state with nothing in it, made in the arena."""
@@ -129,6 +129,8 @@ class BucketJoin:
             fresh.pipeline.restart(fresh.empty_state())
             if fresh.pipeline.finals is not None:
                 fresh.pipeline.finals.begin(arena or HEAP)
+            if fresh.pipeline.order is not None:
+                fresh.pipeline.order.begin(arena or HEAP)
             return fresh
         kept = Directory.from_text(text)
         check_question(kept, buckets, question(plan))
@@ -147,10 +149,16 @@ class BucketJoin:
             join.pipeline.join.attach(*found, arena)
             if join.pipeline.finals is not None:
                 join.pipeline.finals.attach(*found, arena, kept.partials)
+            if join.pipeline.order is not None and kept.order is not None:
+                join.pipeline.order.attach(*found, arena)
+                join.pipeline.order.restore(kept.order)
         else:
             join.pipeline.restart(join.empty_state())
             if join.pipeline.finals is not None:
                 join.pipeline.finals.begin(arena or HEAP)
+            if join.pipeline.order is not None and kept.order is not None:
+                join.pipeline.order.begin(arena or HEAP)
+                join.pipeline.order.restore(kept.order)
             rebuild.from_log(join)
         if kept.reaches != list(plan.reaches):
             # What was dropped stays dropped, whatever the windows are from now on.
@@ -169,7 +177,7 @@ class BucketJoin:
 
     # -- a micro-batch ---------------------------------------------------------------------
 
-    def process(self, packed: Sequence[Packed]) -> Iterator[Piece | pa.RecordBatch]:
+    def process(self, packed: Sequence[Packed]) -> Iterator[Result | pa.RecordBatch]:
         """Join a micro-batch and make it durable; results come while it runs.
 
         They are pieces, or finished batches of finals.
@@ -192,12 +200,17 @@ class BucketJoin:
         directory.progress = [progress.now for progress in self.pipeline.progress]
         durable.write(self, arrived, before)
         directory.live = [self.pipeline.join.state.live_rows(side) for side in range(STREAMS)]
+        if self.pipeline.order is not None:
+            directory.order = self.pipeline.order.snapshot()
         directory.token = secrets.token_hex(16)
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
             arrays, facts = self.pipeline.join.parts()
             if self.pipeline.finals is not None:
                 more, further = self.pipeline.finals.parts()
+                arrays, facts = {**arrays, **more}, {**facts, **further}
+            if self.pipeline.order is not None:
+                more, further = self.pipeline.order.parts()
                 arrays, facts = {**arrays, **more}, {**facts, **further}
             self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
@@ -262,7 +275,6 @@ class BucketJoin:
 
 def question(plan: JoinPlan) -> dict[str, object]:
     """What must stay the same for stored tuples to be of use."""
-    counted = any(isinstance(stream.window, CountWindow) for stream in plan.streams)
     return {
         "kind": plan.how,
         "streams": [s.name for s in plan.streams],
@@ -274,12 +286,17 @@ def question(plan: JoinPlan) -> dict[str, object]:
             for s in plan.streams
         ],
         # What a count window holds cannot be told from the log under another time window.
-        "windows beside a count window": list(plan.reaches) if counted else None,
+        "windows beside a count window": list(plan.reaches) if plan.counted else None,
         # A flag's life follows from the windows, and what it has thrown out does not come back.
         "punctuations": [[s.ends, s.ends_to, s.unique] for s in plan.streams]
         if plan.punctuated
         else None,
         "windows beside punctuations": list(plan.reaches) if plan.punctuated else None,
+        # Rows that wait and are held are where this order, with these windows, put them.
+        "order": plan.order if plan.ordered else None,
+        "windows and lateness in order": [[*plan.reaches], [s.lateness for s in plan.streams]]
+        if plan.ordered
+        else None,
         "finals": [[f.function, f.stream, f.column] for f in plan.finals] or None,
     }
 

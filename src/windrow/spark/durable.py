@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
-from windrow.spark import blobs, punctuations, rebuild, renew
+from windrow.spark import blobs, held, punctuations, rebuild, renew
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Delta, Entry, expired_chunks
 from windrow.state.join_state import STREAMS
@@ -37,7 +37,9 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
     for side in range(STREAMS):
         for part in arrived[side]:
             _append_if_stored(join, side, part, before)
-        if not join.counted:
+        if join.pipeline.order is not None and not join.counted:
+            forget(join, held.expired_chunks(join, join.pipeline.order, side))
+        elif not join.counted:
             span = join.plan.span if join.plan.punctuated else None
             forget(join, expired_chunks(join.directory, side, span))
         _log_matches(join, side)
@@ -45,6 +47,8 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
         punctuations.log(join)
     if join.counted or join.plan.punctuated:
         renew.if_sparse(join)
+    if join.pipeline.order is not None:
+        held.log(join, join.pipeline.order)
     for side in range(STREAMS):
         for run in list(_runs_of_chunks(join, side)):
             _merge_chunks(join, run)
@@ -62,6 +66,10 @@ def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequen
     stored = rebuild.stored_rows(join, entry, part.columns, directory.reaches[side])
     if join.plan.punctuated:
         stored = np.union1d(stored, punctuations.said(join, side, part.columns))
+    if join.plan.ordered and join.plan.preserved[side] and part.columns.keys.null is not None:
+        # A row without a key is nobody's partner, but waits for its turn to leave.
+        alone = part.columns.keys.null & (part.columns.ts >= before[side])
+        stored = np.union1d(stored, np.flatnonzero(alone))
     if not len(stored):
         join.payloads[side].drop(chunk.first)
         return

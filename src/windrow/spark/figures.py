@@ -25,6 +25,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from windrow import expressions
 from windrow.kernels import cursor as c
 from windrow.model import BEGINNING, END, BatchMetrics, JoinPlan
+from windrow.operators.in_order import InOrder
 from windrow.operators.pipeline import Pipeline
 from windrow.state.punctuated_state import PunctuatedState
 
@@ -88,6 +89,21 @@ class BucketFigures:
     flags: Sequence[int] = (0, 0)
     ended: int = 0
     finals: int = 0
+    order: OrderFigures | None = None
+
+
+@dataclass(frozen=True)
+class OrderFigures:
+    """What waits and is held in one bucket, in rows and bytes, now and at most."""
+
+    trigger: int
+    waiting: Sequence[int]
+    waiting_bytes: Sequence[int]
+    peak_waiting: Sequence[int]
+    held: int
+    held_bytes: int
+    peak_held: int
+    switches: int
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,8 @@ class Tally:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._per_stream, self._whole = self._counts()
+        if pipeline.order is not None:
+            pipeline.order.forget_peaks(pipeline.join)
 
     def figures(self) -> BucketFigures:
         """What has happened since."""
@@ -183,7 +201,19 @@ class Tally:
                 state.live_flags(stream) if isinstance(state, PunctuatedState) else 0
                 for stream in streams
             ),
-            ended, finals,
+            ended, finals, self._order(pipeline.order),
+        )  # fmt: skip
+
+    def _order(self, order: InOrder | None) -> OrderFigures | None:
+        if order is None:
+            return None
+        waiting, held = order.waiting(self._pipeline.join), order.hold.runs
+        return OrderFigures(
+            order.hold.released,
+            tuple(len(runs) for runs in waiting),
+            tuple(runs.nbytes for runs in waiting),
+            tuple(runs.peak for runs in waiting),
+            len(held), held.nbytes, held.peak, order.switches,
         )  # fmt: skip
 
     def _counts(self) -> tuple[list[list[int]], list[int]]:
@@ -312,7 +342,8 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
     for key, record in records.items():
         if key.step == "pack":
             rows[names[key.part[0]]] += record.rows
-    # Progress is the same in every bucket.
+    orders = [bucket.order for bucket in buckets if bucket.order is not None]
+    # Progress is the same in every bucket, and so is the trigger.
     progress = buckets[0].progress if buckets else (BEGINNING,) * len(names)
     return BatchMetrics(
         batch=next(iter(records)).batch,
@@ -336,6 +367,14 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
             for name, now, zoned in zip(names, progress, join.zoned, strict=True)
         },
         lag=dict(zip(names, lags(progress), strict=True)),
+        trigger=moment(orders[0].trigger, join.zoned[0]) if orders else None,
+        waiting=summed([order.waiting for order in orders]),
+        waiting_bytes=summed([order.waiting_bytes for order in orders]),
+        peak_waiting=summed([order.peak_waiting for order in orders]),
+        held=sum(order.held for order in orders),
+        held_bytes=sum(order.held_bytes for order in orders),
+        peak_held=sum(order.peak_held for order in orders),
+        switches=sum(order.switches for order in orders),
         arena_hits=hits.count(True),
         arena_rebuilds=hits.count(False),
         pack_seconds=seconds("pack"),

@@ -68,7 +68,8 @@ class Delta:
 
     matched, removed: row ids of a stream, that met a partner or that a punctuation threw or kept
     out. flags: what became of punctuation flags; `newest_row` is then the largest of their times.
-    taken: numbers of partial rows that went into finals.
+    taken: numbers of partial rows that went into finals. held: results that wait for the trigger,
+    and `newest_row` is the largest of their times.
     """
 
     number: int
@@ -119,6 +120,8 @@ class Directory:
     changes: list[Change] = field(default_factory=list)
     partials: list[Partials] = field(default_factory=list)
     next_partial: int = 0
+    #: Where an ordered join stands, beside the rows that wait and are held.
+    order: dict[str, Any] | None = None
 
     def number(self) -> int:
         """A number for the next blob."""

@@ -19,7 +19,7 @@ from pyspark.sql import functions, types
 from pyspark.sql.pandas.types import from_arrow_type
 
 from windrow.model import JoinPlan
-from windrow.operators.arrivals import Piece
+from windrow.operators.arrivals import Mixture, Piece, Result
 from windrow.operators.partials import final_schema
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from windrow.spark.figures import Reporter
 
-#: The mark of a `ts` whose rows leave in no order, so that a join on it can be warned.
-UNORDERED = {"windrow.order": "none"}
+#: Where `ts` says in which order its rows leave, so that a join on it can be warned.
+ORDER = "windrow.order"
 BLOB = types.StructType([types.StructField("blob", types.BinaryType())])
 
 #: Types that go as they are. Times and dates go as numbers: see `arrow_type`.
@@ -75,6 +75,11 @@ class Output:
         kinds = [field.dataType for schema in self.schemas for field in schema]
         return all(is_flat(kind) for kind in [*kinds, self.time])
 
+    @property
+    def mark(self) -> dict[str, str]:
+        """What `ts` says of its order, for whoever takes it further."""
+        return {ORDER: self.plan.order}
+
     def nullable(self, at: int) -> bool:
         """Can the struct of the shown stream at that place be null?"""
         stream = self.plan.shown[at]
@@ -115,7 +120,7 @@ class Output:
             types.StructField(self.plan.streams[stream].name, self._struct(at))
             for at, stream in enumerate(self.plan.shown)
         ]
-        fields.append(types.StructField("ts", self.time, metadata=UNORDERED))
+        fields.append(types.StructField("ts", self.time, metadata=self.mark))
         if self.plan.marked:
             fields.append(types.StructField("kind", types.StringType()))
         return types.StructType(fields)
@@ -140,20 +145,34 @@ class Output:
             field = next((f for f in self.schemas[0] if f.name == path), None)
             if field is not None and number < count:
                 fields[number] = types.StructField(fields[number].name, field.dataType)
-        fields.append(types.StructField("ts", self.time, metadata=UNORDERED))
+        fields.append(types.StructField("ts", self.time, metadata=self.mark))
         return types.StructType(fields)
 
     # -- in a worker -----------------------------------------------------------------------
 
-    def frame(self, pipeline: Pipeline, piece: Piece | pa.RecordBatch) -> pd.DataFrame:
+    def frame(self, pipeline: Pipeline, piece: Result | pa.RecordBatch) -> pd.DataFrame:
         """A piece of results as the processor hands it over."""
         if isinstance(piece, pa.RecordBatch):
             return pd.DataFrame({"blob": [blobs.encode(piece).to_pybytes()]})
         if not self.flat:
             blob = blobs.encode(pipeline.record_batch(piece)).to_pybytes()
             return pd.DataFrame({"blob": [blob]})
+        if isinstance(piece, Mixture):
+            parts = zip(*(self._flat(pipeline, part) for part in piece.pieces), strict=True)
+            places = pa.array(piece.places)
+            arrays = [pa.concat_arrays(column).take(places) for column in parts]
+        else:
+            arrays = self._flat(pipeline, piece)
+        columns_by_name = {
+            name: pd.arrays.ArrowExtensionArray(array)
+            for name, array in zip(self.travelling().names, arrays, strict=True)
+        }
+        return pd.DataFrame(columns_by_name, copy=False)
+
+    def _flat(self, pipeline: Pipeline, piece: Piece) -> list[pa.Array]:
+        """The flat columns of a piece, in the order of `travelling`."""
         length = len(piece.ts)
-        arrays = []
+        arrays: list[pa.Array] = []
         for at, stream in enumerate(self.plan.shown):
             rows = piece.rows[stream]
             if self.nullable(at):
@@ -173,12 +192,7 @@ class Output:
         arrays.append(pa.array(piece.ts))
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
-        names = self.travelling().names
-        columns_by_name = {
-            name: pd.arrays.ArrowExtensionArray(array)
-            for name, array in zip(names, arrays, strict=True)
-        }
-        return pd.DataFrame(columns_by_name, copy=False)
+        return arrays
 
     # -- at the end ------------------------------------------------------------------------
 
@@ -199,7 +213,7 @@ class Output:
                 whole = functions.when(functions.col(f"there_{at}"), whole)
             columns.append(whole.alias(self.plan.streams[stream].name))
         ts = _comes_back(functions.col("ts"), self.time)
-        columns.append(ts.alias("ts", metadata=UNORDERED))
+        columns.append(ts.alias("ts", metadata=self.mark))
         if self.plan.marked:
             columns.append(functions.col("kind"))
         return joined.select(*columns)
@@ -217,11 +231,7 @@ class Output:
 
 def is_unordered(frame: DataFrame) -> bool:
     """Does this come from a join that leaves in no order?"""
-    return any(
-        field.metadata.get(key) == value
-        for field in frame.schema
-        for key, value in UNORDERED.items()
-    )
+    return any(field.metadata.get(ORDER) == "none" for field in frame.schema)
 
 
 class Unpack:

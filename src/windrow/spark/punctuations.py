@@ -19,7 +19,7 @@ from windrow.kernels.ends import FLAGGED
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
-from windrow.spark import blobs, durable, rebuild
+from windrow.spark import blobs, durable, held, rebuild
 from windrow.spark.log import Delta, Partials
 from windrow.state.join_state import STREAMS
 
@@ -147,7 +147,10 @@ def restore(join: BucketJoin) -> None:
     flags = _folded(together, join.plan.span, min(directory.progress), True)
     for stream in range(STREAMS):
         _append_flags(operator, stream, flags[:, flags[1] == stream])
-        operator.pending[stream] = _pending(join, stream)
+        if join.pipeline.order is None:
+            operator.pending[stream] = _pending(join, stream)
+    if join.pipeline.order is not None:
+        held.restore_ends(join, join.pipeline.order, operator)
     operator.mark_rings()
     finals = join.pipeline.finals
     if finals is not None:

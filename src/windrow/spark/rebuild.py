@@ -23,7 +23,7 @@ from windrow.operators.admit import admit
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import cell_of
-from windrow.spark import punctuations
+from windrow.spark import held, punctuations
 from windrow.spark.log import Change, Entry
 from windrow.state.join_state import STREAMS, Structure
 
@@ -48,11 +48,17 @@ def structure(plan: JoinPlan, counted: bool) -> tuple[Structure, int]:
 def from_log(join: BucketJoin) -> None:
     """Fill an empty state."""
     _restore_flags(join)
+    order = join.pipeline.order
+    if order is not None:
+        held.restore_results(join, order)
     if join.counted:
         _replay(join)
         return
-    for stream in range(STREAMS):
-        _restore_lists(join, stream)
+    if order is not None:
+        held.restore_tuples(join, order)
+    else:
+        for stream in range(STREAMS):
+            _restore_lists(join, stream)
     if join.plan.punctuated:
         punctuations.restore(join)
 
@@ -120,14 +126,14 @@ def _append(
 def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
     """The records that a batch of one stream stored, in the order it stored them.
 
-    A count window stores when a tuple is complete, not when it comes, so there it is all tuples,
-    as they came.
+    A count window and an ordered join store when a tuple is complete, not when it comes, so there
+    it is all tuples, as they came.
     """
     if batch[0].merged:
         assert len(batch) == 1
         return _merged_records(join, batch[0])
     records = np.concatenate([_stored_records(join, entry, reach) for entry in batch])
-    if join.counted:
+    if join.counted or join.plan.ordered:
         return records
     return records[np.argsort(records[:, ls.TS], kind="stable")]
 
@@ -137,12 +143,14 @@ def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) ->
     in_time = columns.ts >= entry.own_before
     if join.counted:
         return np.flatnonzero(in_time)
-    progress = np.maximum(entry.other_before, np.minimum(columns.ts, entry.other_after))
-    stored = in_time & (columns.ts + reach >= progress)
+    stored = in_time
+    if not join.plan.ordered:
+        progress = np.maximum(entry.other_before, np.minimum(columns.ts, entry.other_after))
+        stored = stored & (columns.ts + reach >= progress)
     if columns.keys.null is not None:
-        stored &= ~columns.keys.null
+        stored = stored & ~columns.keys.null
     if columns.ends is not None:
-        stored &= ~columns.ends
+        stored = stored & ~columns.ends
     return np.flatnonzero(stored)
 
 

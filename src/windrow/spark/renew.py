@@ -18,12 +18,14 @@ from windrow.kernels.ends import FLAGGED
 from windrow.model import BEGINNING
 from windrow.operators.columns import columns_of
 from windrow.operators.count_join import CountJoin
+from windrow.operators.in_order import InOrder
 from windrow.operators.punctuated_join import PunctuatedJoin, flag_of, row_of
 from windrow.operators.window_join import WindowJoin
-from windrow.spark import blobs, durable, punctuations, rebuild
+from windrow.spark import blobs, durable, held, punctuations, rebuild
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Entry
 from windrow.state.join_state import STREAMS
+from windrow.state.room import HEAP
 
 if TYPE_CHECKING:
     from windrow.spark.bucket import BucketJoin
@@ -36,9 +38,11 @@ def if_sparse(join: BucketJoin) -> None:
     """Write the log of live tuples only, with new row ids, and make the state again from it."""
     operator, directory = join.pipeline.join, join.directory
     logged = sum(entry.rows for entry in directory.chunks)
-    if logged <= max(LEAST_RENEWED, 2 * sum(_live(operator, side) for side in range(STREAMS))):
+    live = _waiting(join) + sum(_live(operator, side) for side in range(STREAMS))
+    if logged <= max(LEAST_RENEWED, 2 * live):
         return
-    kept = [_live_rows(operator, side) for side in range(STREAMS)]
+    order = join.pipeline.order
+    kept = [_live_rows(operator, order, side) for side in range(STREAMS)]
     flags = [_matched(operator, side, rows) for side, rows in enumerate(kept)]
     names = [stream.schema.names for stream in join.plan.streams]
     batches = [
@@ -47,7 +51,7 @@ def if_sparse(join: BucketJoin) -> None:
     ]
     told = np.empty((6, 0), np.int64)
     if isinstance(operator, PunctuatedJoin):
-        batches = [_in_list_order(operator, s, kept[s], batches[s]) for s in range(STREAMS)]
+        batches = [_in_list_order(operator, order, s, kept[s], batches[s]) for s in range(STREAMS)]
         told = _flags(operator, kept)
     durable.forget(join, list(directory.chunks))
     for delta in [delta for delta in directory.deltas if delta.kind != "taken"]:
@@ -59,6 +63,11 @@ def if_sparse(join: BucketJoin) -> None:
         if durable.wants_matches(join, side):
             durable.add_delta(join, side, np.flatnonzero(flags[side]), 0)
     punctuations.add_flags(join, told, 0)
+    if order is not None:
+        held.renumber(join, order, kept)
+        standing = order.snapshot()
+        order.begin(join.arena or HEAP)
+        order.restore(standing)
     # They are numbered apart, and stay as they are.
     finals, join.pipeline.finals = join.pipeline.finals, None
     join.pipeline.restart(join.empty_state())
@@ -87,13 +96,24 @@ def _live(operator: WindowJoin, side: int) -> int:
     return operator.state.live_rows(side) + operator.state.live_flags(side) + waiting
 
 
-def _live_rows(operator: WindowJoin, side: int) -> NDArray[np.int64]:
+def _waiting(join: BucketJoin) -> int:
+    """How many rows an order keeps, at most."""
+    order = join.pipeline.order
+    if order is None:
+        return 0
+    waiting = sum(order.sync.held(side) + order.ends.held(side) for side in range(STREAMS))
+    return waiting + STREAMS * len(order.hold)
+
+
+def _live_rows(operator: WindowJoin, order: InOrder | None, side: int) -> NDArray[np.int64]:
     """The row ids that are stored or wait, or say that a key is over, in the order they came."""
     parts = [operator.state.rows(side)]
     if isinstance(operator, CountJoin):
         parts.append(operator.sync.rows(side))
     elif isinstance(operator, PunctuatedJoin):
         parts += [row_of(operator.state.flags(side)), operator.pending[side].row]
+    if order is not None:
+        parts += held.live_rows(order, side)
     return np.unique(np.concatenate(parts))
 
 
@@ -107,11 +127,17 @@ def _matched(operator: WindowJoin, side: int, rows: NDArray[np.int64]) -> NDArra
 
 
 def _in_list_order(
-    operator: PunctuatedJoin, side: int, kept: NDArray[np.int64], batch: pa.RecordBatch
+    operator: PunctuatedJoin,
+    order_of: InOrder | None,
+    side: int,
+    kept: NDArray[np.int64],
+    batch: pa.RecordBatch,
 ) -> pa.RecordBatch:
     """The rows with their places in the lists; -1 for those that are in none."""
     order = np.full(len(kept), -1, np.int64)
     stored = operator.state.rows(side)
+    if order_of is not None:
+        stored = np.concatenate([stored, order_of.sync.rows(side)])
     order[np.searchsorted(kept, stored)] = np.arange(len(stored))
     return batch.append_column(rebuild.ORDER, pa.array(order))
 

@@ -1,0 +1,195 @@
+"""An ordered join in a bucket's log: input that waits, results that are held.
+
+Input that waits is in its chunk, so it is found there again: its time is not before the smallest
+progress. Held results are row ids; each batch writes down those that it leaves held, and a restart
+reads them back. What has left is not among them, because all of it was before the trigger.
+
+A list's own order need not be found again here, as it must without an order: whatever leaves goes
+through the hold buffer. So a state that is made again may be in time order, and has every row that
+is not before the trigger, unless it is held as unmatched already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import lists as ls
+from windrow.operators import hold
+from windrow.operators.arrivals import Arrivals
+from windrow.operators.columns import columns_of
+from windrow.operators.in_order import InOrder
+from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
+from windrow.spark import durable, punctuations, rebuild
+from windrow.spark.log import Delta, Entry
+from windrow.state.join_state import STREAMS
+
+if TYPE_CHECKING:
+    from windrow.spark.bucket import BucketJoin
+
+KIND = "held"
+
+Rows = NDArray[np.int64]
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def log(join: BucketJoin, order: InOrder) -> None:
+    """Write down what this batch has added to the hold buffer, and forget what has left."""
+    directory, released = join.directory, order.hold.released
+    for delta in directory.deltas_of(KIND, punctuations.NO_STREAM):
+        if delta.newest_row < released:
+            durable.drop_delta(join, delta)
+    added = order.hold.take_added()
+    if join.plan.order != "sync-filter" or any(join.plan.singles):
+        add(join, added[added[:, hold.TS] >= released], 0)
+    deltas = directory.deltas_of(KIND, punctuations.NO_STREAM)
+    for level in range(max((delta.merged for delta in deltas), default=0) + 1):
+        run = [d for d in deltas if d.merged == level and d.rows * 8 < durable.SMALL_BYTES]
+        if len(run) >= durable.MERGED_AT_ONCE:
+            together = np.concatenate([_read(join, delta) for delta in run])
+            for delta in run:
+                durable.drop_delta(join, delta)
+            add(join, together[together[:, hold.TS] >= released], level + 1)
+
+
+def add(join: BucketJoin, rows: Rows, merged: int) -> None:
+    """Write held results down.
+
+    Two attempts at a micro-batch may hold an unmatched row one batch sooner or later than each
+    other, so the number is taken even if there is nothing to write: blobs after it must have the
+    same numbers in both.
+    """
+    number = join.directory.number()
+    if len(rows):
+        join.store.write(number, np.ascontiguousarray(rows).tobytes())
+        newest = int(rows[:, hold.TS].max())
+        delta = Delta(number, punctuations.NO_STREAM, len(rows), newest, merged, KIND)
+        join.directory.deltas.append(delta)
+
+
+def _read(join: BucketJoin, delta: Delta) -> Rows:
+    return np.frombuffer(join.store.read(delta.number), np.int64).reshape(delta.rows, -1)
+
+
+def expired_chunks(join: BucketJoin, order: InOrder, stream: int) -> list[Entry]:
+    """The chunks of one stream that no stored tuple, flag or result, held or to come, is in."""
+    directory = join.directory
+    reach = max(directory.reaches[stream], 0)
+    if join.plan.punctuated:
+        reach = max(reach, join.plan.span)
+    return [entry for entry in directory.of(stream) if entry.newest + reach < order.hold.released]
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+def restore_results(join: BucketJoin, order: InOrder) -> None:
+    """The hold buffer as it was."""
+    deltas = join.directory.deltas_of(KIND, punctuations.NO_STREAM)
+    order.hold.load([_read(join, delta) for delta in deltas], order.hold.released)
+
+
+def restore_tuples(join: BucketJoin, order: InOrder) -> None:
+    """Stored tuples into their lists, and those that wait back to where they do."""
+    waiting = []
+    for stream in range(STREAMS):
+        records = _records(join, stream)
+        waits = _waits(join, order, stream, records[:, ls.TS], records[:, ls.ROW])
+        _append(join, stream, records[~waits & _alive(join, order, stream, records)])
+        left = records[waits]
+        waiting.append(Arrivals(left[:, ls.TS], left[:, ls.KEY], left[:, ls.ROW]))
+    order.sync.keep(waiting)
+
+
+def _records(join: BucketJoin, stream: int) -> Rows:
+    """The tuples of a stream that came in time and that no punctuation has removed."""
+    entries = [[entry] for entry in join.directory.of(stream)]
+    stored = [rebuild.stored_in_order(join, entry, 0) for entry in entries]
+    records = np.concatenate([np.empty((0, ls.COLUMNS), np.int64), *stored])
+    removed = rebuild.logged_rows(join, stream, "removed")
+    return records[~np.isin(records[:, ls.ROW], removed)]
+
+
+def _waits(join: BucketJoin, order: InOrder, stream: int, ts: Rows, row: Rows) -> NDArray[np.bool_]:
+    """Which tuples wait to be joined."""
+    if not order.synchronised:
+        return np.zeros(len(ts), np.bool_)
+    waits: NDArray[np.bool_] = (row >= order.since[stream]) & (ts >= min(join.directory.progress))
+    return waits
+
+
+def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDArray[np.bool_]:
+    """Which joined tuples are still stored, or may be."""
+    ts, rows = records[:, ls.TS], records[:, ls.ROW]
+    if not join.plan.singles[stream]:
+        alive: NDArray[np.bool_] = ts + join.directory.reaches[stream] >= order.joined[1 - stream]
+        return alive
+    held = order.hold.runs.all()
+    alone = held[held[:, hold.KIND] == hold.UNMATCHED, hold.FIRST + stream]
+    return (ts >= order.hold.released) & ~np.isin(rows, alone)
+
+
+def _append(join: BucketJoin, stream: int, records: Rows) -> None:
+    state = join.pipeline.join.state
+    records = records[np.lexsort((records[:, ls.ROW], records[:, ls.TS]))]
+    cells = cell_of(records[:, ls.KEY], state.parts)
+    for cell in range(state.parts):
+        state.lists.append(STREAMS * cell + stream, records[cells == cell])
+
+
+def restore_ends(join: BucketJoin, order: InOrder, operator: PunctuatedJoin) -> None:
+    """Punctuations that have not acted yet, back to where they wait."""
+    found = [_unheard(join, order, stream) for stream in range(STREAMS)]
+    if order.synchronised:
+        order.ends.keep(found)
+    else:
+        operator.pending = found
+
+
+def _unheard(join: BucketJoin, order: InOrder, stream: int) -> Arrivals:
+    bound = min(join.directory.progress)
+    parts = []
+    for entry in join.directory.of(stream):
+        columns = columns_of(join.streams[stream], rebuild.rows_of(join, entry))
+        said = punctuations.said(join, stream, columns)
+        ts, rows = columns.ts[said], said + entry.first
+        if order.synchronised:
+            # One that came before input began to wait acted when its stream had reached it.
+            before = rows < order.since[stream]
+            waits = (ts >= bound) & (~before | (ts > order.since_progress[stream]))
+            if join.plan.streams[stream].unique:
+                # A tuple that waits says so itself when it is joined.
+                waits &= before | _marked(columns.ends, said)
+        else:
+            waits = ts > order.joined[stream]
+        chosen = said[waits]
+        parts.append(Arrivals(columns.ts[chosen], columns.keys.hashes[chosen], rows[waits]))
+    return Arrivals.concatenate(parts)
+
+
+def _marked(ends: NDArray[np.bool_] | None, rows: Rows) -> NDArray[np.bool_]:
+    return np.zeros(len(rows), np.bool_) if ends is None else ends[rows]
+
+
+# -- new row ids -------------------------------------------------------------------------------
+
+
+def live_rows(order: InOrder, stream: int) -> list[Rows]:
+    """The row ids that wait or that held results have."""
+    return [order.sync.rows(stream), order.ends.rows(stream), order.hold.row_ids(stream)]
+
+
+def renumber(join: BucketJoin, order: InOrder, kept: list[Rows]) -> None:
+    """Give held results the ids that their rows now have, and write them down so."""
+    rows = order.hold.runs.all()
+    for stream in range(STREAMS):
+        column = rows[:, hold.FIRST + stream]
+        there = column != hold.NO_ROW
+        column[there] = np.searchsorted(kept[stream], column[there])
+        order.since[stream] = int(np.searchsorted(kept[stream], order.since[stream]))
+        order.rows[stream] = len(kept[stream])
+    add(join, rows, 0)
