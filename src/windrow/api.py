@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time as clocks
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 import pyarrow as pa
 
 from windrow import aggregates, checks, duration, endings, expressions
-from windrow.cost.optimizer import Choice, Statistics, choose
+from windrow.cost.optimizer import NESTED_LOOPS, Choice, Statistics, choose
 from windrow.explanation import Explanation
 from windrow.local import patterns
 from windrow.local.engine import METADATA_KEY, LocalJoin
@@ -296,8 +297,10 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
     if checks.one_engine(asked.streams):
-        raise WindrowError("explain works on tables only in this version; call it with tables")
-    return Explanation(asked, _choice(asked, [TablePayload(stream) for stream in asked.streams]))
+        return Explanation(asked, _choice_on_spark(asked))
+    tables = [TablePayload(stream) for stream in asked.streams]
+    found = _statistics(tables)
+    return Explanation(asked, choose(asked, found), found)
 
 
 # One list of defaults: `plan` has it, and help() shows it for the others too.
@@ -363,16 +366,39 @@ def metrics(result: Any) -> Any:
     return Metrics(**json.loads(found))
 
 
-def local_join(asked: JoinPlan) -> LocalJoin:
-    """A run of a plan over tables that has not begun: batches can be fed by hand."""
+def local_join(asked: JoinPlan, clock: Callable[[], float] = clocks.perf_counter) -> LocalJoin:
+    """A run of a plan over tables that has not begun: batches can be fed by hand.
+
+    `clock` tells the seconds that an adaptive join measures.
+    """
     tables = [TablePayload(stream) for stream in asked.streams]
-    return LocalJoin(asked, tables, _choice(asked, tables).state())
+    return LocalJoin(asked, tables, _choice(asked, tables).state(), clock)
 
 
 def _choice(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
+    return choose(asked, _statistics(tables))
+
+
+def _choice_on_spark(asked: JoinPlan) -> Choice:
+    """How a join is laid out on Spark. Of the data nothing is known before it runs."""
+    from windrow.spark import engine
+
+    structure, parts, buckets = engine.layout(asked)
+    return Choice(
+        algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
+        structure=structure,
+        parts=parts,
+        expected=0,
+        costs={},
+        reason=f"in {buckets} buckets; rates and costs are not known before it runs",
+        punctuated=asked.punctuated,
+    )
+
+
+def _statistics(tables: Sequence[TablePayload]) -> Statistics:
     one, two = (table.columns.tuples() for table in tables)
     ending = any(
         table.stream.unique or (table.columns.ends is not None and table.columns.ends.any())
         for table in tables
     )
-    return choose(asked, replace(Statistics.of(*one, *two), ending=ending))
+    return replace(Statistics.of(*one, *two), ending=ending)

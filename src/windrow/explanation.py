@@ -5,16 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow import duration
-from windrow.cost.optimizer import Choice
+from windrow.cost import paper4
+from windrow.cost.optimizer import MICROS, Choice, Statistics
 from windrow.model import CountWindow, JoinPlan, Stream
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a join will do. Its text is for people; `plan` and `choice` are for programs."""
+    """What a join will do. Its text is for people; the rest is for programs.
+
+    On Spark nothing is known of the data beforehand: `choice` says how it is stored, and there
+    are no `statistics`.
+    """
 
     plan: JoinPlan
     choice: Choice
+    statistics: Statistics | None = None
 
     def __str__(self) -> str:
         plan, choice = self.plan, self.choice
@@ -31,8 +37,12 @@ class Explanation:
         if plan.condition is not None:
             lines.append(f"  where {plan.condition}")
         lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
-        lines.append(f"state: {choice.structure}, {choice.parts} parts, "
-                     f"about {choice.expected:,} live tuples expected")  # fmt: skip
+        expected = f", about {choice.expected:,} live tuples expected" if self.statistics else ""
+        lines.append(f"state: {choice.structure}, {choice.parts} parts{expected}")
+        if plan.ordered:
+            lines += _order(plan)
+            if self.statistics is not None:
+                lines += _responses(Prediction.of(plan, choice, self.statistics))
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -60,3 +70,98 @@ def _punctuations(plan: JoinPlan) -> str:
     if len(said) == len(plan.streams):
         ways.insert(0, "when both streams have said so")
     return "a key ends " + (", or ".join(ways) if ways else "for neither side: both would have to")
+
+
+# -- order -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What paper 4 predicts of an ordered join, in its symbols; None where a stream is silent.
+
+    c is the cost model's: the work of a second, spread over the pairs of an arriving tuple and one
+    in the other's window.
+    """
+
+    c: float
+    load: float
+    switch_c: float | None
+    sync_filter: float | None
+    filter_order: float | None
+    alpha: float
+
+    @classmethod
+    def of(cls, plan: JoinPlan, choice: Choice, statistics: Statistics) -> Prediction:
+        """By the rates of the data and the costs of the chosen access path."""
+        slow, fast = sorted(statistics.rates)
+        windows = statistics.windows(plan)
+        pairs = slow * fast * sum(windows)
+        work = choice.costs.get("hash", 0.0)
+        if choice.structure == "buckets":
+            work = choice.costs["nested-loops" if choice.parts == 1 else "buckets"]
+        c = work / pairs if pairs else 0.0
+        w = max(windows)
+        rates = {"λ_1": slow, "λ_2": fast}
+        known = slow > 0
+        return cls(
+            c=c,
+            load=paper4.load(**rates, w=w, c=c),
+            switch_c=paper4.switch_cost(**rates, w=w, alpha=plan.alpha) if known and w else None,
+            sync_filter=paper4.sync_filter_response(**rates, w=w, c=c) if known else None,
+            filter_order=paper4.filter_order_response(**rates) if known else None,
+            alpha=plan.alpha,
+        )
+
+
+def _order(plan: JoinPlan) -> list[str]:
+    """Which rows wait for what."""
+    ways = {
+        "sync-filter": "input waits until every stream has passed it",
+        "filter-order": "input is joined at once, results wait until every stream has passed them",
+        "adaptive": "input waits, or results do, by what is measured",
+    }
+    lines = [f"order: {plan.order}, {ways[plan.order]}"]
+    if plan.counted and plan.order != "sync-filter":
+        lines.append("  a count window makes input wait, whatever the order")
+    alone = [
+        (stream, reach)
+        for stream, reach, single in zip(plan.streams, plan.reaches, plan.singles, strict=True)
+        if single
+    ]
+    for stream, reach in alone:
+        disorder = 0 if plan.order == "sync-filter" or plan.counted else stream.lateness
+        delay = duration.show(max(reach, 0) + disorder)
+        lines.append(
+            f"  every row waits {delay} longer, because only then is it known whether a row of "
+            f"{stream.name} stays alone"
+        )
+    return lines
+
+
+def _responses(found: Prediction) -> list[str]:
+    """What the equations say."""
+    if found.sync_filter is None or found.filter_order is None:
+        return ["  predicted response: a stream without tuples holds the other up until it ends"]
+    saved = found.load / (1 + found.load)
+    line = (
+        f"  predicted response: sync-filter {_seconds(found.sync_filter)}, filter-order "
+        f"{_seconds(found.filter_order)} ({saved:.1%} less), by Equations (3), (5) and (7)"
+    )
+    if found.switch_c is None:
+        return [line]
+    return [
+        line,
+        f"  c|w|λ1λ2 is {found.load:.3g} with c = {_seconds(found.c)}; adaptive switches at "
+        f"{found.alpha:g}, where c is {_seconds(found.switch_c)}",
+    ]
+
+
+def _seconds(number: float) -> str:
+    """A time that may be very short.
+
+    >>> [_seconds(x) for x in (0.715, 0.0005, 3.2e-8, 0.0)]
+    ['0.715 s', '500 µs', '0.032 µs', '0 s']
+    """
+    if number and number < 1 / 1000:
+        return f"{number * MICROS:.3g} µs"
+    return f"{number:.3g} s"

@@ -7,7 +7,8 @@ bring them. A table that has given its last row has ended: its progress is then 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 import pyarrow as pa
@@ -26,8 +27,14 @@ METADATA_KEY = b"windrow.metrics"
 class LocalJoin(Pipeline):
     """One run of a plan over tables."""
 
-    def __init__(self, plan: JoinPlan, tables: Sequence[TablePayload], state: JoinState) -> None:
-        super().__init__(plan, tables, state)
+    def __init__(
+        self,
+        plan: JoinPlan,
+        tables: Sequence[TablePayload],
+        state: JoinState,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__(plan, tables, state, clock=clock)
         self.tables = tables
 
     def run(self) -> pa.Table:

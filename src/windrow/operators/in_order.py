@@ -102,7 +102,7 @@ class InOrder:
         for piece in join.process(ready, before, self.joined):
             if piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
                 self.hold.add(piece)
-        self._measure(ready, after, self.clock() - begun, stored, self._stored(join))
+        self._measure(arrivals, ready, after, self.clock() - begun, stored, self._stored(join))
         yield from self.hold.release(self.trigger(after))
 
     def keep(self, piece: Piece) -> None:
@@ -150,6 +150,7 @@ class InOrder:
 
     def _measure(
         self,
+        arrivals: Sequence[Arrivals],
         ready: Sequence[Arrivals],
         after: Sequence[int],
         seconds: float,
@@ -160,9 +161,11 @@ class InOrder:
         if self.plan.order != "adaptive":
             return
         met = [(one + two) / 2 for one, two in zip(before, stored, strict=True)]
-        tuples = [len(side.ts) for side in ready]
-        pairs = sum(count * (sum(met) - met[at]) for at, count in enumerate(tuples))
-        self.rates.observe(tuples, max(after), seconds, pairs)
+        pairs = sum(len(side.ts) * (sum(met) - met[at]) for at, side in enumerate(ready))
+        newest = max((now for now in after if now != END), default=END)
+        # Rates are of what arrives, which is smoother than what is let through.
+        tuples = [len(side.ts) for side in arrivals]
+        self.rates.observe(tuples, newest, seconds, pairs)
 
     def waiting(self, join: WindowJoin) -> list[Runs]:
         """The input that waits, by stream."""

@@ -4,7 +4,8 @@ Rates are tuples a second of event time, since that is what fills a window and, 
 what arrives. c is the time that the join took, divided by the pairs of an arriving tuple and a
 tuple in the other's window: paper 4's "time to join two tuples", whatever the access path, so that
 c|w|λ_1λ_2 is the share of a second that one stream's tuples take. Older figures fade: after a
-time constant (the longest window, a second at least) they count 1/e.
+time constant (the longest window, a second at least) they count 1/e. Before each stream has sent
+a few tuples there is nothing to go by, and the load counts as none.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from windrow.model import BEGINNING, END, LARGEST_MICROS
 
 #: Microseconds.
 SECOND = 1_000_000
+#: Tuples of each stream before which its rate is a matter of chance.
+FEWEST = 10
 #: A window without a bound says nothing about how fast figures should fade.
 LONGEST_FADE = 3600 * SECOND
 
@@ -41,6 +44,7 @@ class Rates:
         self.seconds = 0.0
         self.pairs = 0.0
         self.now = BEGINNING
+        self.seen = [0] * len(reaches)
 
     def observe(self, tuples: Sequence[int], newest: int, seconds: float, pairs: float) -> None:
         """A batch: tuples by stream, the largest time so far, and what joining it took."""
@@ -55,6 +59,7 @@ class Rates:
             tuples = [0 for _ in tuples]
         if newest < END:
             self.now = max(self.now, newest)
+        self.seen = [c + n for c, n in zip(self.seen, tuples, strict=True)]
         self.counts = [c + n for c, n in zip(self.counts, tuples, strict=True)]
         self.seconds += seconds
         self.pairs += pairs
@@ -69,6 +74,8 @@ class Rates:
 
     def load(self) -> float:
         """The largest c·T_X·λ_X·λ_Y of any two streams: paper 4's c|w|λ_1λ_2."""
+        if min(self.seen) < FEWEST or self.elapsed < 1:
+            return 0.0
         rates = self.per_second()
         products = [
             reach / SECOND * rates[one] * rates[two]
@@ -80,7 +87,7 @@ class Rates:
 
     def snapshot(self) -> dict[str, Any]:
         """As plain data."""
-        names = ("counts", "elapsed", "seconds", "pairs", "now")
+        names = ("counts", "elapsed", "seconds", "pairs", "now", "seen")
         return {name: getattr(self, name) for name in names}
 
     def restore(self, snapshot: dict[str, Any]) -> None:

@@ -18,11 +18,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import session
+from windrow.spark import rebuild, session
 from windrow.spark.figures import Reporter
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
+from windrow.state.join_state import Structure
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -130,6 +131,14 @@ def join(plan: JoinPlan) -> DataFrame:
         .transformWithStateInPandas(JoinProcessor(job), output.travelling(), "Append", "None")
     )
     return output.shape(joined, reporter)
+
+
+def layout(plan: JoinPlan) -> tuple[Structure, int, int]:
+    """How a plan's state will be kept: its structure, the parts in a bucket, the buckets."""
+    refuse_in_process_choices(plan)
+    spark: SparkSession = plan.streams[0].data.sparkSession
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
+    return (*rebuild.structure(plan, plan.counted), bucket_count(plan, partitions))
 
 
 def _numbered(frame: DataFrame, timed: bool) -> DataFrame:
