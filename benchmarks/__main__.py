@@ -12,6 +12,7 @@ BENCHMARKS = {
     "state_size": 120,
     "state_growth": 240,
     "punctuations": 240,
+    "in_order": 300,
 }
 
 

@@ -22,6 +22,8 @@ Numbers = NDArray[np.int64]
 #: and the most that ever did.
 COUNT, USED, LIVE, PEAK = range(4)
 SCALARS = 4
+#: How far back in a run a row is put rather than beginning another.
+NEAR = 8
 
 
 @inlined
@@ -47,15 +49,34 @@ def copy_row(source: Numbers, i: int, target: Numbers, j: int) -> None:
 # -- sorting -----------------------------------------------------------------------------------
 
 
+@inlined
+def swap_rows(rows: Numbers, i: int, j: int) -> None:
+    """Each in the other's place."""
+    for column in range(rows.shape[1]):
+        kept = rows[i, column]
+        rows[i, column] = rows[j, column]
+        rows[j, column] = kept
+
+
 @kernel
 def find_runs(rows: Numbers, bounds: Numbers) -> int:
-    """Where ascending stretches begin, and the end after the last; returns how many there are."""
+    """Where ascending stretches begin, and the end after the last; returns how many there are.
+
+    A row that belongs a few places back among those of its time is put there, and ends no stretch:
+    the matches of one tuple have one time, and come newest partner first.
+    """
     count = 0
     bounds[0] = 0
     for i in range(1, rows.shape[0]):
-        if precedes(rows, i, rows, i - 1):
+        at = i
+        if rows[i, 0] == rows[i - 1, 0]:
+            while at > bounds[count] and i - at < NEAR and precedes(rows, at, rows, at - 1):
+                swap_rows(rows, at, at - 1)
+                at -= 1
+        # If it is not near enough, what was passed on the way comes after it, and is in order.
+        if at > bounds[count] and precedes(rows, at, rows, at - 1):
             count += 1
-            bounds[count] = i
+            bounds[count] = at
     bounds[count + 1] = rows.shape[0]
     return count + 1
 
@@ -70,12 +91,11 @@ def merge_runs(source: Numbers, target: Numbers, bounds: Numbers, count: int) ->
         b_end = bounds[run + 2] if run + 1 < count else a_end
         w = a
         while a < a_end and b < b_end:
-            if precedes(source, b, source, a):
-                copy_row(source, b, target, w)
-                b += 1
-            else:
-                copy_row(source, a, target, w)
-                a += 1
+            # Arithmetic in place of a branch: which one is next cannot be foreseen.
+            second = int(precedes(source, b, source, a))
+            copy_row(source, a + second * (b - a), target, w)
+            a += 1 - second
+            b += second
             w += 1
         while a < a_end:
             copy_row(source, a, target, w)

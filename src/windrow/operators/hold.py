@@ -33,11 +33,14 @@ PIECE_ROWS = 1 << 17
 class Hold:
     """Results of a join, out in the order of their times.
 
-    `told`: somebody writes down what comes to be held.
+    `told`: somebody writes down what comes to be held. `mixed`: results are of several kinds.
     """
 
-    def __init__(self, streams: int, room: Room = HEAP, told: bool = False) -> None:
+    def __init__(
+        self, streams: int, room: Room = HEAP, told: bool = False, mixed: bool = True
+    ) -> None:
         self.told = told
+        self.mixed = mixed
         self.runs = Runs(FIRST + streams, room)
         #: Everything before this time has left.
         self.released = BEGINNING
@@ -81,7 +84,8 @@ class Hold:
 
     def _pieces(self, rows: Rows) -> Iterator[Result]:
         for start in range(0, len(rows), PIECE_ROWS):
-            yield result(rows[start : start + PIECE_ROWS])
+            part = rows[start : start + PIECE_ROWS]
+            yield result(part) if self.mixed else _piece(part)
 
     def load(self, rows: Iterable[Rows], released: int) -> None:
         """Results that were written down; those that have left since are not taken."""

@@ -67,7 +67,8 @@ class InOrder:
         streams = len(self.plan.streams)
         self.sync = Synchronise(streams, room)
         self.ends = Synchronise(streams, room)
-        self.hold = Hold(streams, room, self.told)
+        mixed = self.plan.punctuate or (any(self.plan.preserved) and self.plan.how != "anti")
+        self.hold = Hold(streams, room, self.told, mixed)
 
     # -- a batch ---------------------------------------------------------------------------
 
