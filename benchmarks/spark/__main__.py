@@ -24,7 +24,16 @@ from windrow.progress import progress_bar
 
 #: Which systems each setting has, in the order they run.
 PLAN = {
-    "standard-200k": ("windrow", "no-join", "tuned", "in-memory", "rocksdb"),
+    "standard-200k": (
+        "windrow",
+        "no-join",
+        "sync-filter",
+        "filter-order",
+        "adaptive",
+        "tuned",
+        "in-memory",
+        "rocksdb",
+    ),
     "standard-1200k": ("windrow", "no-join", "tuned", "in-memory"),
     "window-10s": ("windrow", "tuned"),
     "window-600s": ("windrow", "tuned"),
@@ -108,7 +117,8 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
                 parameters = Parameters(system, name, batches, str(folder / name))
                 expected = 0
                 if SYSTEMS[system].joins:
-                    expected = data.results(setting, folder / name, parameters.count())
+                    ordered = SYSTEMS[system].order != "none"
+                    expected = data.results(setting, folder / name, parameters.count(), ordered)
                 log = out.with_name(f"{out.stem}-{name}-{system}.log")
                 with arena_of_its_own(system) as conf:
                     runs.append(measure(replace(parameters, conf=conf), expected, log))

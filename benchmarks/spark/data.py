@@ -26,6 +26,10 @@ COUNT = """
          near AS (SELECT key, t, slot + unnest([-1, 0, 1]) AS slot FROM two)
     SELECT count(*) FROM one JOIN near USING (key, slot) WHERE abs(one.t - near.t) <= $window
 """
+PASSED = """
+      AND greatest(one.t, near.t) < (SELECT max(t) FROM one)
+      AND greatest(one.t, near.t) < (SELECT max(t) FROM two)
+"""
 
 
 def write(setting: Setting, folder: Path) -> None:
@@ -64,14 +68,18 @@ def linked(source: Path, target: Path, batches: int) -> Path:
     return target
 
 
-def results(setting: Setting, folder: Path, batches: int) -> int:
-    """How many results the first micro-batches have, by DuckDB's range join."""
+def results(setting: Setting, folder: Path, batches: int, ordered: bool = False) -> int:
+    """How many results the first micro-batches have, by DuckDB's range join.
+
+    In order, those that both streams have passed: a stream that goes on may bring more.
+    """
     files = {
         stream: [str(p) for p in sorted((folder / stream).glob("*.parquet"))[:batches]]
         for stream in STREAMS
     }
     with duckdb.connect() as connection:
-        found = connection.execute(COUNT, {**files, "window": setting.window_seconds * 1_000_000})
+        text = COUNT + PASSED if ordered else COUNT
+        found = connection.execute(text, {**files, "window": setting.window_seconds * 1_000_000})
         row = found.fetchone()
     assert row is not None
     return int(row[0])

@@ -19,6 +19,8 @@ FASTER = (
 )
 #: Windrow's time is to stay below so many times that of its path without the join.
 BY_PATH = 1.3
+#: With an order it is to have so much of its throughput without.
+IN_ORDER = 0.7
 #: And below so many times its own at a window of a sixtieth.
 BY_SHORT_WINDOW = 1.5
 SHORT, LONG = "window-10s", "window-600s"
@@ -129,6 +131,13 @@ def _targets(runs: Runs, name: str) -> Iterator[str]:
             f"{by_path:.2f}x the path with the join left out, at most {BY_PATH:g}x wanted: "
             f"{_word(by_path <= BY_PATH)}"
         )
+    for order in ("sync-filter", "filter-order", "adaptive"):
+        kept = runs.ratio(ours, (name, order))
+        if kept is not None:
+            yield (
+                f"{order}: {kept:.2f}x the throughput of no order, at least {IN_ORDER:g}x wanted: "
+                f"{_word(kept >= IN_ORDER)}"
+            )
     by_short = runs.ratio(ours, (SHORT, "windrow"))
     if name == LONG and by_short is not None:
         yield (

@@ -20,8 +20,9 @@ class System:
     title: str
     native: bool
     conf: dict[str, str] = field(default_factory=dict)
-    #: Whether it has results at all.
+    #: Whether it has results at all, and in which order they leave.
     joins: bool = True
+    order: str = "none"
     #: Fewer micro-batches than the setting has, for what is too slow for all of them.
     most_batches: int | None = None
 
@@ -29,6 +30,9 @@ class System:
 SYSTEMS = {
     "windrow": System("windrow", native=False),
     "no-join": System("windrow's path, join left out", native=False, joins=False),
+    "sync-filter": System("windrow, sync-filter", native=False, order="sync-filter"),
+    "filter-order": System("windrow, filter-order", native=False, order="filter-order"),
+    "adaptive": System("windrow, adaptive", native=False, order="adaptive"),
     "tuned": System(
         "Spark, RocksDB tuned",
         native=True,
@@ -89,7 +93,7 @@ def joined(name: str, a: DataFrame, b: DataFrame, window_seconds: int) -> DataFr
         from benchmarks.spark import without_join
 
         return without_join.path(*streams)
-    result: DataFrame = wr.join(*streams)
+    result: DataFrame = wr.join(*streams, order=SYSTEMS[name].order)
     return result
 
 
