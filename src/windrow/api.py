@@ -74,7 +74,8 @@ def stream(
         no further tuple of the row's key. Where the key column is an array, they end every key in
         it, and tuples have arrays of one; in the result the key is the element.
     ends_to: a column; where a punctuation has a value there, it ends all keys from its key up to,
-        but without, that one. For whole numbers and dates.
+        but without, that one. Of keys that cannot be counted through, such as text, these are the
+        ones that either stream has sent within a span (the longest window) of its time.
     unique: whether a key occurs once only, so that every tuple ends its key.
     beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
 
@@ -95,8 +96,11 @@ def stream(
         for what, given in (("beats", beats), ("ends", ends))
     }
     several = marks["ends"] is not None and endings.has_several(schema, key, ends_to)
+    ranged = False
     if several:
         endings.patterns(schema, name, key, marks["ends"] or "", ends_to)
+        ranged = endings.is_ranged(schema, key, ends_to)
+    if several and not ranged:
         data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
         schema = _schema(data, name)
     keys = checks.key_columns(schema, key, name)
@@ -114,6 +118,7 @@ def stream(
         ends=marks["ends"],
         ends_to=ends_to,
         unique=unique,
+        ranged=ranged,
     )
 
 
@@ -217,6 +222,8 @@ def plan(
     asked = replace(asked, finals=aggregates.parse(finals, asked))
     endings.ending(asked)
     checks.in_order(asked)
+    if any(stream.ranged for stream in chosen) and not checks.one_engine(chosen):
+        asked = replace(asked, streams=patterns.ranges_to_keys(asked))
     return asked
 
 

@@ -19,7 +19,7 @@ def has_several(schema: pa.Schema, key: object, ends_to: object) -> bool:
 
 
 def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: object) -> None:
-    """Lists and ranges are of one key column; ranges of one that can be counted through."""
+    """Lists and ranges are of one key column."""
     if not isinstance(key, str) or key not in schema.names:
         raise WindrowError(
             f"stream {name!r}: punctuations about several keys need a single key column at the "
@@ -48,11 +48,23 @@ def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: obje
             f"stream {name!r}: ends_to column {ends_to!r} is {kinds[1]}, but key {key!r} is "
             f"{kinds[0]}; cast one of them to the other's type"
         )
-    if not (pa.types.is_integer(kinds[0]) or pa.types.is_date32(kinds[0])):
+    if countable(kinds[0]):
+        return
+    if any(path == ends_to for _, path in expressions.predicate(ends, name, schema).columns):
         raise WindrowError(
-            f"stream {name!r}: ends_to={ends_to!r} needs whole numbers or dates, but {key!r} is "
-            f"{kinds[0]}; end each key by itself, or a list of them in an array"
+            f"stream {name!r}: ends={ends!r} looks at {ends_to!r}, which is empty once a range has "
+            "become one punctuation a key; mark them by another column"
         )
+
+
+def countable(kind: pa.DataType) -> bool:
+    """Can the keys from one to another be counted through?"""
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind))
+
+
+def is_ranged(schema: pa.Schema, key: object, ends_to: str | None) -> bool:
+    """Are there ranges whose keys are only known once they have come?"""
+    return ends_to is not None and not countable(schema.field(str(key)).type)
 
 
 def punctuated(

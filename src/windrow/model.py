@@ -77,6 +77,8 @@ class Stream:
     ends: str | None = None
     ends_to: str | None = None
     unique: bool = False
+    #: Whether ranges up to `ends_to` are still to become punctuations of the keys in them.
+    ranged: bool = False
 
     @property
     def punctuated(self) -> bool:

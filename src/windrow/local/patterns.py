@@ -1,11 +1,14 @@
 """Punctuations about lists and ranges of keys, as one punctuation for each key.
 
 Paper 3, section 3.1: other patterns can be modelled by single values. So an array of keys becomes
-as many rows, and a range [key, ends_to) of whole numbers or days the rows in it. A tuple has one
-key, so its array must have one element.
+as many rows, and a range [key, ends_to) of whole numbers or days the rows in it; a range of other
+keys becomes a row for each key in it that the streams have. A tuple has one key, so its array must
+have one element.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.model import WindrowError
-from windrow.operators.columns import marked
+from windrow.model import JoinPlan, Stream, WindrowError
+from windrow.operators.columns import Columns, columns_of, marked, plain
+from windrow.operators.ranges import FROM, Seen, keys_in_ranges
 
 #: Keys that the ranges of one table may have in all.
 MOST_KEYS = 50_000_000
@@ -65,6 +69,43 @@ def one_key_a_row(table: pa.Table, name: str, key: str, ends: str, ends_to: str 
     none = np.repeat((ranged & (last <= first)) | column.is_null().to_numpy(False), counts)
     keys = np.repeat(first, counts) + _counted(counts)
     return _with_keys(table, key, counts, pa.array(keys, whole, mask=none).cast(column.type))
+
+
+def ranges_to_keys(plan: JoinPlan) -> tuple[Stream, ...]:
+    """The streams with a row for each key that their ranges end, right after the range's own."""
+    columns = [columns_of(stream, stream.data) for stream in plan.streams]
+    there = [each.are_tuples() for each in columns]
+    keys = pa.concat_arrays(
+        [
+            plain(expressions.extract(stream.data, (stream.key or ("",))[0]))
+            .cast(_key_type(plan.streams[0]))
+            .filter(pa.array(mine))
+            for stream, mine in zip(plan.streams, there, strict=True)
+        ]
+    )
+    times = [each.ts[mine] for each, mine in zip(columns, there, strict=True)]
+    seen = Seen(keys, np.concatenate(times))
+    return tuple(
+        replace(stream, data=_expanded(stream, each, seen, plan.span)) if stream.ranged else stream
+        for stream, each in zip(plan.streams, columns, strict=True)
+    )
+
+
+def _key_type(stream: Stream) -> pa.DataType:
+    kind = stream.schema.field((stream.key or ("",))[0]).type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _expanded(stream: Stream, columns: Columns, seen: Seen, span: int) -> pa.Table:
+    assert columns.ranges is not None
+    places = np.flatnonzero(columns.ranges)
+    rows = keys_in_ranges(
+        stream, stream.data.take(pa.array(places)), columns.ts[places], seen, span
+    )
+    whole = pa.concat_tables([stream.data, rows.drop_columns(FROM)])
+    # Each after the row of its range; a stable sort keeps the rows themselves in their places.
+    at = np.concatenate([np.arange(len(stream.data)), places[rows.column(FROM).to_numpy()]])
+    return whole.take(pa.array(np.argsort(at, kind="stable")))
 
 
 def _counted(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """Which rows of a batch take part: bad, heartbeat, late, or a tuple; null keys set apart.
 
 A bad row has no time. A heartbeat raises progress and is no tuple. A punctuation raises it like a
-tuple, but is none, and is never late; one with a null key speaks of nothing else. A tuple is late
+tuple, but is none, and is never late; one with a null key, or of a range whose keys have rows of
+their own, speaks of nothing else. A tuple is late
 if its time is before its own stream's progress *before* the batch. A tuple with a null key never
 matches, so it goes around the join: unmatched at once where its side is preserved.
 """
@@ -37,10 +38,11 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
     bad = None if columns.bad is None else columns.bad[start:stop]
     beats = None if columns.beats is None else columns.beats[start:stop]
     ends = None if columns.ends is None else columns.ends[start:stop]
+    ranges = None if columns.ranges is None else columns.ranges[start:stop]
     null = None if columns.keys.null is None else columns.keys.null[start:stop]
     beats_ok = None if beats is None else (beats if bad is None else beats & ~bad)
     ends_ok = None if ends is None else (ends if bad is None else ends & ~bad)
-    no_tuple = _either(_either(bad, beats), ends)
+    no_tuple = _either(_either(_either(bad, beats), ends), ranges)
     no_time = _either(bad, beats)
     times = ts if no_time is None else ts[~no_time]
     beat_times = ts[beats_ok] if beats_ok is not None else ts[:0]

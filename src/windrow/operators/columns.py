@@ -16,7 +16,7 @@ from windrow.operators.keys import Keys, hash_keys
 
 @dataclass(frozen=True)
 class Columns:
-    """Times (µs), keys, and which rows are bad, heartbeats or punctuations, by row number.
+    """Times (µs), keys, and which rows are bad, heartbeats, punctuations of a key or of a range.
 
     None: no row is.
     """
@@ -26,16 +26,22 @@ class Columns:
     bad: NDArray[np.bool_] | None = None
     beats: NDArray[np.bool_] | None = None
     ends: NDArray[np.bool_] | None = None
+    ranges: NDArray[np.bool_] | None = None
 
     def tuples(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Times and key hashes of the rows that are tuples."""
-        if self.bad is None and self.beats is None and self.ends is None:
+        if all(others is None for others in (self.bad, self.beats, self.ends, self.ranges)):
             return self.ts, self.keys.hashes
+        chosen = self.are_tuples()
+        return self.ts[chosen], self.keys.hashes[chosen]
+
+    def are_tuples(self) -> NDArray[np.bool_]:
+        """Which rows are tuples."""
         chosen = np.ones(len(self.ts), np.bool_)
-        for others in (self.bad, self.beats, self.ends):
+        for others in (self.bad, self.beats, self.ends, self.ranges):
             if others is not None:
                 chosen &= ~others
-        return self.ts[chosen], self.keys.hashes[chosen]
+        return chosen
 
 
 def columns_of(stream: Stream, table: pa.Table) -> Columns:
@@ -46,8 +52,13 @@ def columns_of(stream: Stream, table: pa.Table) -> Columns:
     if beats is not None and ends is not None:
         # A row is one thing only: what says that a key is over also says how late it is.
         beats = beats & ~ends
+    ranges = None
+    if stream.ranged and ends is not None:
+        until = plain(expressions.extract(table, stream.ends_to or ""))
+        ranges = ends & until.is_valid().to_numpy(zero_copy_only=False)
+        ends = ends & ~ranges
     keys = [expressions.extract(table, name) for name in stream.key or ()]
-    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends)
+    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges)
 
 
 def marked(predicate: str, name: str, table: pa.Table) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, rebuild
+from windrow.spark import blobs, durable, ranges, rebuild
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store, check_question
@@ -82,12 +82,12 @@ class BucketJoin:
         self.hit: bool | None = None
         # Pack has left the heartbeats out already.
         self.streams = [replace(stream, beats=None) for stream in plan.streams]
-        self.payloads = [ChunkPayload(stream, self._open_chunk) for stream in plan.streams]
+        self.payloads = [ChunkPayload(stream, self.open_blob) for stream in plan.streams]
         self.directory = Directory(buckets, question(plan), list(plan.reaches))
         # On the heap: small, and replaced by what the arena has or by `restart`.
         self.pipeline = Pipeline(plan, self.payloads, self._state(HEAP), told=not finite)
         if self.pipeline.finals is not None:
-            self.pipeline.finals.store.open = self._open_chunk
+            self.pipeline.finals.store.open = self.open_blob
 
     @property
     def counted(self) -> bool:
@@ -166,7 +166,7 @@ class BucketJoin:
             kept.reaches = list(plan.reaches)
         return join
 
-    def _open_chunk(self, number: int) -> pa.RecordBatch:
+    def open_blob(self, number: int) -> pa.RecordBatch:
         kept = None if self.arena is None else self.arena.chunk(number)
         if kept is not None:
             return blobs.decode(kept)
@@ -189,6 +189,8 @@ class BucketJoin:
         packed = sorted(packed, key=lambda row: (row.side, row.place))
         before = [progress.now for progress in self.pipeline.progress]
         arrived = [self._take_in(side, packed) for side in range(STREAMS)]
+        if any(stream.ranged for stream in self.plan.streams):
+            ranges.to_keys(self, arrived)
         admitted = [
             self._admit(side, arrived[side], packed, before[side]) for side in range(STREAMS)
         ]
@@ -216,16 +218,23 @@ class BucketJoin:
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
         """Make chunks of the blobs and give their rows ids."""
-        arrived = []
+        arrived: list[Arrived] = []
         for row in packed:
             if row.side == side and row.blob is not None:
-                batch = blobs.decode(row.blob)
-                number = self.directory.number()
-                chunk = Chunk(self.directory.next_rows[side], batch.num_rows, number, batch)
-                self.directory.next_rows[side] += chunk.rows
-                self.payloads[side].add(chunk)
-                arrived.append(Arrived(chunk, row.blob, columns_of(self.streams[side], batch)))
+                arrived.append(self._arrive(side, blobs.decode(row.blob), row.blob))
         return arrived
+
+    def take_in(self, side: int, rows: pa.Table, arrived: list[Arrived]) -> None:
+        """Add rows that were made here to those that have come."""
+        (batch,) = rows.combine_chunks().to_batches()
+        arrived.append(self._arrive(side, batch, blobs.encode(batch).to_pybytes()))
+
+    def _arrive(self, side: int, batch: pa.RecordBatch, blob: bytes) -> Arrived:
+        number = self.directory.number()
+        chunk = Chunk(self.directory.next_rows[side], batch.num_rows, number, batch)
+        self.directory.next_rows[side] += chunk.rows
+        self.payloads[side].add(chunk)
+        return Arrived(chunk, blob, columns_of(self.streams[side], batch))
 
     def _admit(
         self, side: int, arrived: Sequence[Arrived], packed: Sequence[Packed], before: int
@@ -310,11 +319,15 @@ def _together(parts: Sequence[Columns]) -> Columns:
     null = np.concatenate([none.astype(np.bool_), *nulls])
     hashes = np.concatenate([none, *(part.keys.hashes for part in parts)])
     ts = np.concatenate([none, *(part.ts for part in parts)])
-    ends = None
-    if any(part.ends is not None for part in parts):
-        said = [np.zeros(len(p.ts), np.bool_) if p.ends is None else p.ends for p in parts]
-        ends = np.concatenate(said)
-    return Columns(ts, Keys(hashes, null if null.any() else None, ()), ends=ends)
+    marks = []
+    for found in ([part.ends for part in parts], [part.ranges for part in parts]):
+        filled = [
+            np.zeros(len(part.ts), np.bool_) if mine is None else mine
+            for part, mine in zip(parts, found, strict=True)
+        ]
+        marks.append(np.concatenate(filled) if any(m is not None for m in found) else None)
+    keys = Keys(hashes, null if null.any() else None, ())
+    return Columns(ts, keys, ends=marks[0], ranges=marks[1])
 
 
 def _shifted(arrivals: Arrivals, first: int) -> Arrivals:

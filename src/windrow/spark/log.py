@@ -68,6 +68,7 @@ class Delta:
 
     matched, removed: row ids of a stream, that met a partner or that a punctuation threw or kept
     out. flags: what became of punctuation flags; `newest_row` is then the largest of their times.
+    ranges, said: rows that punctuate ranges of keys, and the keys that have had theirs.
     taken: numbers of partial rows that went into finals. held: results that wait for the trigger,
     and `newest_row` is the largest of their times.
     """

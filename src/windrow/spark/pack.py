@@ -100,11 +100,13 @@ class Pack:
         none = np.zeros(len(columns.ts), np.bool_)
         bad = none if columns.bad is None else columns.bad
         beats = none if columns.beats is None else columns.beats & ~bad
+        ranges = columns.ranges
         hashes, times, beat_times = columns.keys.hashes, columns.ts, columns.ts[beats]
         if columns.bad is not None or columns.beats is not None:
             tuples = np.flatnonzero(~(bad | (none if columns.beats is None else columns.beats)))
             table = table.take(pa.array(tuples))
             hashes, times = hashes[tuples], times[tuples]
+            ranges = None if ranges is None else ranges[tuples]
         count = len(self.ids)
         # The counts belong to the rows, not to each bucket: only the first one reports them.
         first = [1] + [0] * (count - 1)
@@ -118,7 +120,13 @@ class Pack:
             "now": [now] * count,
             "place": [place] * count,
         }
-        packed = {"blob": blobs.encode_all(split(table, hashes, count))}
+        parts = split(table, hashes, count)
+        if ranges is not None and ranges.any():
+            # A range may have keys in any bucket.
+            others = pa.array(~ranges)
+            parts = split(table.filter(others), hashes[~ranges], count)
+            parts = [_with(part, table.filter(pa.array(ranges))) for part in parts]
+        packed = {"blob": blobs.encode_all(parts)}
         arrays = [
             packed[field.name] if field.name in packed else pa.array(values[field.name], field.type)
             for field in PACKED
@@ -150,6 +158,12 @@ def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.R
     borders = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
     together = table.take(pa.array(order))
     return [_whole(together.slice(start, stop - start)) for start, stop in pairwise(borders)]
+
+
+def _with(part: pa.RecordBatch | None, more: pa.Table) -> pa.RecordBatch | None:
+    """A bucket's rows and these."""
+    mine = more.schema.empty_table() if part is None else pa.Table.from_batches([part])
+    return _whole(pa.concat_tables([mine, more]))
 
 
 def _whole(table: pa.Table) -> pa.RecordBatch | None:

@@ -37,7 +37,7 @@ def said(join: BucketJoin, side: int, columns: Columns) -> NDArray[np.int64]:
     """The rows of a chunk that are punctuations. Where keys are unique, every tuple is one."""
     marked = columns.ends if columns.ends is not None else np.zeros(len(columns.ts), np.bool_)
     if join.plan.streams[side].unique:
-        marked = np.ones(len(columns.ts), np.bool_)
+        marked = marked | columns.are_tuples()
     if columns.keys.null is not None:
         marked = marked & ~columns.keys.null
     return np.flatnonzero(marked)

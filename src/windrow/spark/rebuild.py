@@ -149,8 +149,9 @@ def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) ->
         stored = stored & (columns.ts + reach >= progress)
     if columns.keys.null is not None:
         stored = stored & ~columns.keys.null
-    if columns.ends is not None:
-        stored = stored & ~columns.ends
+    for others in (columns.ends, columns.ranges):
+        if others is not None:
+            stored = stored & ~others
     return np.flatnonzero(stored)
 
 

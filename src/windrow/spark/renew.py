@@ -21,7 +21,7 @@ from windrow.operators.count_join import CountJoin
 from windrow.operators.in_order import InOrder
 from windrow.operators.punctuated_join import PunctuatedJoin, flag_of, row_of
 from windrow.operators.window_join import WindowJoin
-from windrow.spark import blobs, durable, held, punctuations, rebuild
+from windrow.spark import blobs, durable, held, punctuations, ranges, rebuild
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import Entry
 from windrow.state.join_state import STREAMS
@@ -54,7 +54,8 @@ def if_sparse(join: BucketJoin) -> None:
         batches = [_in_list_order(operator, order, s, kept[s], batches[s]) for s in range(STREAMS)]
         told = _flags(operator, kept)
     durable.forget(join, list(directory.chunks))
-    for delta in [delta for delta in directory.deltas if delta.kind != "taken"]:
+    kept_as_they_are = ("taken", ranges.RANGES, ranges.SAID)
+    for delta in [delta for delta in directory.deltas if delta.kind not in kept_as_they_are]:
         durable.drop_delta(join, delta)
     for side, batch in enumerate(batches):
         directory.next_rows[side] = batch.num_rows
