@@ -90,7 +90,7 @@ def stream(
     schema = _schema(data, name)
     behind = duration.parse(lateness, f"stream {name!r}: lateness")
     if behind == 0 and checks.is_spark(data) and data.isStreaming:
-        _warn_if_unordered(data, name)
+        _warn_if_unordered(data, name, time)
     marks = {
         what: _predicate(given, data, schema, name, what)
         for what, given in (("beats", beats), ("ends", ends))
@@ -151,10 +151,10 @@ def _schema(data: Any, name: str) -> pa.Schema:
     return engine.arrow_schema(data, name)
 
 
-def _warn_if_unordered(data: Any, name: str) -> None:
+def _warn_if_unordered(data: Any, name: str, time: str) -> None:
     from windrow.spark import output
 
-    if output.is_unordered(data):
+    if output.is_unordered(data, str(time)):
         warnings.warn(
             f"stream {name!r} comes from a join with order='none', whose rows are out of order by "
             "up to a window and the lag of its inputs; without lateness the late ones are "

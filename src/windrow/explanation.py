@@ -123,17 +123,16 @@ def _order(plan: JoinPlan) -> list[str]:
     lines = [f"order: {plan.order}, {ways[plan.order]}"]
     if plan.counted and plan.order != "sync-filter":
         lines.append("  a count window makes input wait, whatever the order")
-    alone = [
-        (stream, reach)
-        for stream, reach, single in zip(plan.streams, plan.reaches, plan.singles, strict=True)
-        if single
-    ]
-    for stream, reach in alone:
+    delays = []
+    for stream, reach, single in zip(plan.streams, plan.reaches, plan.singles, strict=True):
         disorder = 0 if plan.order == "sync-filter" or plan.counted else stream.lateness
-        delay = duration.show(max(reach, 0) + disorder)
+        if single and reach + disorder > 0:
+            delays.append((reach + disorder, stream.name))
+    if delays:
+        delay, name = max(delays)
         lines.append(
-            f"  every row waits {delay} longer, because only then is it known whether a row of "
-            f"{stream.name} stays alone"
+            f"  every row waits {duration.show(delay)} longer, because only then is it known "
+            f"whether a row of {name} stays alone"
         )
     return lines
 

@@ -128,6 +128,11 @@ class JoinPlan:
         return self.order != "none"
 
     @property
+    def waits(self) -> bool:
+        """May input wait for the slowest stream, so that rows leave in order?"""
+        return self.order in ("sync-filter", "adaptive")
+
+    @property
     def counted(self) -> bool:
         """Does a window count rows?"""
         return any(isinstance(stream.window, CountWindow) for stream in self.streams)

@@ -18,7 +18,8 @@ from windrow.spark import durable, renew
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
-from .buckets import Run, arenas, run_case
+from .buckets import Run, arenas, plan_of, run_case, stream_table
+from .test_punctuated_bucket import ends, once
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 ORDERS = ("sync-filter", "filter-order", "adaptive")
@@ -104,6 +105,8 @@ def test_with_punctuations(how, order, data):
     bare = [{k: v for k, v in row.items() if k != "kind"} for row in results]
     assert sorted(map(repr, bare)) == sorted(map(repr, expected.to_pylist()))
     assert_no_result_after_its_keys_end(found)
+    local = wr.join(*case.streams, **case.options, batch_rows=rows, punctuate=True)
+    assert once(ends(found), case) == once(ends(local), case)
 
 
 def assert_no_result_after_its_keys_end(found):
@@ -115,3 +118,101 @@ def assert_no_result_after_its_keys_end(found):
             over[key] = row["ts"]
         else:
             assert key not in over or row["ts"] > over[key]
+
+
+# -- fixed cases -------------------------------------------------------------------------------
+
+
+def said(rows, kind=None):
+    """Rows (key, time, over)."""
+    keys, times, over = zip(*rows, strict=True) if rows else ((), (), ())
+    return pa.table(
+        {
+            "k": pa.array(keys, kind or pa.int64()),
+            "t": pa.array(times, pa.timestamp("us")),
+            "over": pa.array(over, pa.bool_()),
+        }
+    )
+
+
+def streams_of(kind=None, **of_a):
+    common = {"key": "k", "time": "t", "window": "3 microseconds", "ends": "over"}
+    empty = said([], kind)
+    return wr.stream(empty, name="a", **common, **of_a), wr.stream(empty, name="b", **common)
+
+
+@pytest.mark.parametrize("lose", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_punctuation_that_comes_late_ends_its_key_after_what_has_left(order, lose):
+    """It is never late, so its end takes the time of the last trigger, and waits for the next."""
+    with arenas() as folder:
+        run = Watched(wr.plan(*streams_of(), order=order, punctuate=True), folder)
+        rows = [(1, 0, False), (2, 100, False)]
+        run.batch([said(rows), said(rows)])
+        run.batch([said([(1, 5, True)])] * 2, lose=lose)
+        run.batch([said([(3, 200, False)])] * 2, lose=lose)
+        found = run.finish().to_pylist()
+    ended = [row["a"]["k"] for row in found if row["kind"] == "end"]
+    assert ended == [1]
+
+
+@pytest.mark.parametrize("how", ["inner", "right", "full"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_row_behind_a_later_one_in_its_list_keeps_its_chunk(order, how):
+    """a is late by up to 100: the row at 10 sits behind the one at 100, and b then ends its key."""
+    text = pa.string()
+    a, b = streams_of(text, lateness="100 microseconds")
+    plan = wr.plan(a, b, how=how, order=order, alpha=0.0)
+    with arenas() as folder:
+        run = Watched(plan, folder)
+        run.batch([said([("x", 100, False)], text), said([("x", 0, False)], text)])
+        run.batch([said([("x", 10, False)], text), said([], text)])
+        run.batch([said([("y", 160, False)], text), said([("z", 60, False)], text)])
+        run.batch([said([], text), said([("x", 98, True)], text)])
+        found = run.finish().to_pylist()
+    assert sum(row["a"] is not None and row["b"] is not None for row in found) == 0
+
+
+@pytest.mark.parametrize("order", ["sync-filter", "filter-order"])
+@pytest.mark.parametrize("how", HOWS)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_an_attempt_that_rebuilds_writes_the_same_log(how, order, data):
+    """Two attempts at a micro-batch may both reach the state store, one with the arena."""
+    case = replace(data.draw(punctuated_cases()), how=how)
+    rows = data.draw(st.sampled_from([1, 2, 3]))
+    logs = []
+    for lost in (set(), set(range(100))):
+        with arenas() as folder:
+            run = run_case(case, rows, lost, folder, order=order)
+        stores = [(store.text, store.blobs) for store in run.stores]
+        texts = [text and text.replace(json.loads(text)["token"], "") for text, _ in stores]
+        logs.append((texts, [blobs for _, blobs in stores]))
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize(("silent", "left"), [(59, []), (60, [105])])
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_silent_stream_holds_nobody_back_once_it_is_idle(order, silent, left):
+    """b is silent: the match at 105 leaves when b's progress follows a's."""
+    empty = stream_table([])
+    a = wr.stream(empty, name="a", key="k", time="t", window="10 microseconds")
+    b = wr.stream(empty, name="b", key="k", time="t", window="10 microseconds", idle="60 seconds")
+    run = Watched(wr.plan(a, b, order=order))
+    second = 1_000_000
+    run.batch([stream_table([100]), stream_table([105])], now=1000 * second)
+    run.batch([stream_table([1000]), stream_table([])], now=(1000 + silent) * second, lose=True)
+    assert [t for part in run.pieces for t in times(part)] == left
+
+
+def test_the_log_of_a_lag_goes_when_the_lag_does():
+    """b stands still for a while: what waits or is held is logged, and forgotten afterwards."""
+    for order in ORDERS:
+        run = Watched(replace(plan_of("full"), order=order))
+        for start in range(0, 300, 10):
+            run.batch([stream_table([start, start + 1]), stream_table([] if start else [0])])
+        grown = max(len(store.blobs) for store in run.stores)
+        run.batch([stream_table([1000]), stream_table([1000])])
+        run.batch([stream_table([2000]), stream_table([2000])])
+        assert max(len(store.blobs) for store in run.stores) <= 8
+        assert grown <= 40

@@ -56,7 +56,8 @@ class Rates:
             self.seconds, self.pairs = kept * self.seconds, kept * self.pairs
         if self.now == BEGINNING:
             # The first tuples came in no time at all: they begin the clock, and are not counted.
-            tuples = [0 for _ in tuples]
+            # What they took may have been the compiler's.
+            tuples, seconds, pairs = [0 for _ in tuples], 0.0, 0.0
         if newest < END:
             self.now = max(self.now, newest)
         self.seen = [c + n for c, n in zip(self.seen, tuples, strict=True)]

@@ -66,15 +66,16 @@ def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequen
     stored = rebuild.stored_rows(join, entry, part.columns, directory.reaches[side])
     if join.plan.punctuated:
         stored = np.union1d(stored, punctuations.said(join, side, part.columns))
-    if join.plan.ordered and join.plan.preserved[side] and part.columns.keys.null is not None:
-        # A row without a key is nobody's partner, but waits for its turn to leave.
-        alone = part.columns.keys.null & (part.columns.ts >= before[side])
-        stored = np.union1d(stored, np.flatnonzero(alone))
+    if join.plan.ordered:
+        # One that was not stored may be in a result that is held, or wait for its turn alone.
+        in_time = part.columns.ts >= before[side]
+        stored = np.union1d(stored, np.flatnonzero(in_time & part.columns.are_tuples()))
     if not len(stored):
         join.payloads[side].drop(chunk.first)
         return
     ts = part.columns.ts[stored]
-    keep(join, replace(entry, oldest=int(ts.min()), newest=int(ts.max())), part.blob)
+    newest = held.newest(join, int(ts.max()))
+    keep(join, replace(entry, oldest=int(ts.min()), newest=newest), part.blob)
 
 
 def keep(join: BucketJoin, entry: Entry, blob: bytes) -> None:

@@ -4,9 +4,10 @@ Input that waits is in its chunk, so it is found there again: its time is not be
 progress. Held results are row ids; each batch writes down those that it leaves held, and a restart
 reads them back. What has left is not among them, because all of it was before the trigger.
 
-A list's own order need not be found again here, as it must without an order: whatever leaves goes
-through the hold buffer. So a state that is made again may be in time order, and has every row that
-is not before the trigger, unless it is held as unmatched already.
+Where input waits, lists are in time order. Only the adaptive policy can have them out of order, by
+a lateness, in a way that the log does not tell; there a state that is made again is in time order,
+and rows may leave it sooner. That makes no difference to what comes out, because whatever leaves
+goes through the hold buffer.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def log(join: BucketJoin, order: InOrder) -> None:
         if delta.newest_row < released:
             durable.drop_delta(join, delta)
     added = order.hold.take_added()
-    if join.plan.order != "sync-filter" or any(join.plan.singles):
+    plan = join.plan
+    if plan.order != "sync-filter" or any(plan.singles) or plan.punctuate:
         add(join, added[added[:, hold.TS] >= released], 0)
     deltas = directory.deltas_of(KIND, punctuations.NO_STREAM)
     for level in range(max((delta.merged for delta in deltas), default=0) + 1):
@@ -76,12 +78,29 @@ def _read(join: BucketJoin, delta: Delta) -> Rows:
 
 
 def expired_chunks(join: BucketJoin, order: InOrder, stream: int) -> list[Entry]:
-    """The chunks of one stream that no stored tuple, flag or result, held or to come, is in."""
-    directory = join.directory
-    reach = max(directory.reaches[stream], 0)
-    if join.plan.punctuated:
-        reach = max(reach, join.plan.span)
-    return [entry for entry in directory.of(stream) if entry.newest + reach < order.hold.released]
+    """The chunks of one stream that no stored tuple, flag or result, held or to come, is in.
+
+    Where input does not wait, a stored tuple may sit behind one that is later by the lateness.
+    """
+    directory, plan = join.directory, join.plan
+    reach = max(directory.reaches[stream], plan.span if plan.punctuated else 0, 0)
+    if plan.order != "sync-filter":
+        reach += plan.streams[stream].lateness
+    gone: list[Entry] = []
+    for entry in directory.of(stream):
+        if entry.newest + reach >= order.hold.released:
+            break
+        gone.append(entry)
+    return gone
+
+
+def newest(join: BucketJoin, ts: int) -> int:
+    """The time by which a chunk's rows are judged, given their largest.
+
+    A punctuation that comes late ends its key no sooner than what has left already.
+    """
+    order = join.pipeline.order
+    return ts if order is None or not join.plan.punctuate else max(ts, order.hold.released)
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -95,6 +114,11 @@ def restore_results(join: BucketJoin, order: InOrder) -> None:
 
 def restore_tuples(join: BucketJoin, order: InOrder) -> None:
     """Stored tuples into their lists, and those that wait back to where they do."""
+    if join.plan.order == "filter-order":
+        # Nothing waits, and tuples are stored as they come: as without an order.
+        for stream in range(STREAMS):
+            rebuild.restore_lists(join, stream)
+        return
     waiting = []
     for stream in range(STREAMS):
         records = _records(join, stream)
@@ -125,12 +149,14 @@ def _waits(join: BucketJoin, order: InOrder, stream: int, ts: Rows, row: Rows) -
 def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDArray[np.bool_]:
     """Which joined tuples are still stored, or may be."""
     ts, rows = records[:, ls.TS], records[:, ls.ROW]
-    if not join.plan.singles[stream]:
-        alive: NDArray[np.bool_] = ts + join.directory.reaches[stream] >= order.joined[1 - stream]
+    alive: NDArray[np.bool_] = ts + join.directory.reaches[stream] >= order.joined[1 - stream]
+    if not join.plan.singles[stream] or join.plan.order == "sync-filter":
         return alive
+    # One that has expired may have waited in its list behind others, and not left yet.
     held = order.hold.runs.all()
     alone = held[held[:, hold.KIND] == hold.UNMATCHED, hold.FIRST + stream]
-    return (ts >= order.hold.released) & ~np.isin(rows, alone)
+    met = join.pipeline.join.flags.get(stream, rows)
+    return alive | ((ts >= order.hold.released) & ~met & ~np.isin(rows, alone))
 
 
 def _append(join: BucketJoin, stream: int, records: Rows) -> None:

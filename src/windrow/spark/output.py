@@ -229,9 +229,16 @@ class Output:
         return functions.coalesce(column, functions.lit(never).cast(kind))
 
 
-def is_unordered(frame: DataFrame) -> bool:
-    """Does this come from a join that leaves in no order?"""
-    return any(field.metadata.get(ORDER) == "none" for field in frame.schema)
+def is_unordered(frame: DataFrame, time: str) -> bool:
+    """Is this column the `ts` of a join that leaves in no order?"""
+    kind: types.DataType = frame.schema
+    found: types.StructField | None = None
+    for name in [time] if time in frame.columns else time.split("."):
+        if not isinstance(kind, types.StructType) or name not in kind.names:
+            return False
+        found = kind[name]
+        kind = found.dataType
+    return found is not None and (found.metadata or {}).get(ORDER) == "none"
 
 
 class Unpack:

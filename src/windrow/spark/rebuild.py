@@ -58,7 +58,7 @@ def from_log(join: BucketJoin) -> None:
         held.restore_tuples(join, order)
     else:
         for stream in range(STREAMS):
-            _restore_lists(join, stream)
+            restore_lists(join, stream)
     if join.plan.punctuated:
         punctuations.restore(join)
 
@@ -88,7 +88,7 @@ def logged_rows(join: BucketJoin, stream: int, kind: str) -> NDArray[np.int64]:
 # -- time windows ------------------------------------------------------------------------------
 
 
-def _restore_lists(join: BucketJoin, stream: int) -> None:
+def restore_lists(join: BucketJoin, stream: int) -> None:
     """Append what was stored, in the order it was; drop what has expired since.
 
     Between two changes of the windows the old ones apply.
@@ -126,14 +126,14 @@ def _append(
 def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
     """The records that a batch of one stream stored, in the order it stored them.
 
-    A count window and an ordered join store when a tuple is complete, not when it comes, so there
-    it is all tuples, as they came.
+    A count window, and an order that lets input wait, store when a tuple is complete, not when it
+    comes, so there it is all tuples, as they came.
     """
     if batch[0].merged:
         assert len(batch) == 1
         return _merged_records(join, batch[0])
     records = np.concatenate([_stored_records(join, entry, reach) for entry in batch])
-    if join.counted or join.plan.ordered:
+    if join.counted or join.plan.waits:
         return records
     return records[np.argsort(records[:, ls.TS], kind="stable")]
 
@@ -144,7 +144,7 @@ def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) ->
     if join.counted:
         return np.flatnonzero(in_time)
     stored = in_time
-    if not join.plan.ordered:
+    if not join.plan.waits:
         progress = np.maximum(entry.other_before, np.minimum(columns.ts, entry.other_after))
         stored = stored & (columns.ts + reach >= progress)
     if columns.keys.null is not None:

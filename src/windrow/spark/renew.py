@@ -81,8 +81,9 @@ def _write(join: BucketJoin, side: int, batch: pa.RecordBatch) -> None:
     blob = blobs.encode(batch).to_pybytes()
     number = join.directory.number()
     entry = Entry(
-        number, side, 0, batch.num_rows, join.directory.batch, int(ts.min()), int(ts.max()),
-        len(blob), BEGINNING, BEGINNING, BEGINNING, int(join.plan.punctuated),
+        number, side, 0, batch.num_rows, join.directory.batch, int(ts.min()),
+        held.newest(join, int(ts.max())), len(blob), BEGINNING, BEGINNING, BEGINNING,
+        int(join.plan.punctuated),
     )  # fmt: skip
     durable.keep(join, entry, blob)
     join.payloads[side].add(Chunk(0, batch.num_rows, number, batch))
@@ -119,10 +120,10 @@ def _live_rows(operator: WindowJoin, order: InOrder | None, side: int) -> NDArra
 
 
 def _matched(operator: WindowJoin, side: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of these rows have met a partner. A row that is only a punctuation has no flag."""
+    """Which of these rows have met a partner, of those that are stored: for others it is over."""
     matched = np.zeros(len(rows), np.bool_)
     if operator.config.flagged:
-        known = (rows >= operator.flags.base[side]) & (rows < operator.flags.ends[side])
+        known = np.isin(rows, operator.state.rows(side))
         matched[known] = operator.flags.get(side, rows[known])
     return matched
 

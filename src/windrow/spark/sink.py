@@ -27,11 +27,17 @@ def ordered(write: Write) -> Write:
                 f"these rows have no column ts to be in the order of, only "
                 f"{', '.join(batch.columns)}; keep the join's ts"
             )
-        if is_unordered(batch):
+        if is_unordered(batch, "ts"):
             raise WindrowError(
                 "these rows come from a join with order='none', so micro-batches overlap and "
                 "sorting each does not put them in order; give the join an order"
             )
-        write(batch.orderBy("ts"), number)
+        # Sorting reads its input twice, to find the borders of its partitions. Without this the
+        # join would run twice, and its second run would find that the first has moved the state.
+        batch.persist()
+        try:
+            write(batch.orderBy("ts"), number)
+        finally:
+            batch.unpersist()
 
     return in_turn

@@ -2,7 +2,8 @@
 
 Input that waits for the slowest stream (Sync-Filter) and results that wait for the trigger
 (Filter-Order) are the same thing here: pushed batch by batch, popped in order up to a time. A
-batch costs what it pushes and pops, not what waits.
+batch costs what it pushes and pops, and a look at each earlier batch that has rows left, not at
+the rows that wait.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Numbers = NDArray[np.int64]
 
 LEAST_ROWS = 64
 LEAST_RUNS = 8
+#: Fewer rows of room than this are kept.
+LEAST_SHRUNK = 1 << 14
 
 
 class Runs:
@@ -48,8 +51,8 @@ class Runs:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the rows that wait."""
-        return len(self) * self.width * self.rows.itemsize
+        """What is allocated, used or not."""
+        return int(self.rows.nbytes + self.heap.nbytes)
 
     @property
     def peak(self) -> int:
@@ -90,6 +93,8 @@ class Runs:
             kernel.pop_before(self.rows, self.heap, self.meta, bound, out)
         if not self.meta[kernel.COUNT]:
             self.meta[kernel.USED] = 0
+        if len(self.rows) > LEAST_SHRUNK and 8 * len(self) < len(self.rows):
+            self._move(self.room.empty((max(2 * len(self), LEAST_ROWS), self.width)))
         return out
 
     def all(self) -> Numbers:
@@ -112,8 +117,12 @@ class Runs:
         into = self.rows
         if 2 * (len(self) + count) > len(into):
             into = self.room.empty((4 * (len(self) + count), self.width))
-        order = np.argsort(self.heap[:runs, 0])
-        meta[kernel.USED] = kernel.move_down(self.rows, self.heap, order, into)
+        self._move(into)
+
+    def _move(self, into: Numbers) -> None:
+        """Put the runs one after the other at the front of that array."""
+        order = np.argsort(self.heap[: self.meta[kernel.COUNT], 0])
+        self.meta[kernel.USED] = kernel.move_down(self.rows, self.heap, order, into)
         self.rows = into
 
     # -- memory that outlives a process ----------------------------------------------------
