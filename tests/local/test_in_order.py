@@ -77,7 +77,7 @@ def documented_order(rows, how):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(given_streams=asynchronous(), alpha=st.sampled_from([0.0, 1e-9, 0.3]))
 def test_rows_leave_in_order_each_in_its_batch(how, order, given_streams, alpha):
     sides, shares = given_streams
@@ -97,7 +97,7 @@ def test_rows_leave_in_order_each_in_its_batch(how, order, given_streams, alpha)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_case_gives_the_oracles_rows_in_order(order, join, data):
     case = data.draw(cases())
@@ -109,7 +109,7 @@ def test_any_case_gives_the_oracles_rows_in_order(order, join, data):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_late_rows_are_exempt_and_nothing_else_is(order, join, data):
     case = data.draw(cases(late=True, beats=True))

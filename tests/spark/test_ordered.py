@@ -76,7 +76,11 @@ def run(files, joined, written, checkpoint="checkpoint"):
 
 @pytest.mark.parametrize(
     ("order", "how"),
-    [*((order, "full") for order in ORDERS), ("filter-order", "inner"), ("adaptive", "semi")],
+    [
+        *((order, "full") for order in ORDERS),
+        pytest.param("filter-order", "inner", marks=pytest.mark.long),
+        pytest.param("adaptive", "semi", marks=pytest.mark.long),
+    ],
 )
 def test_rows_come_in_order_through_a_restart_in_the_middle_of_a_lag(files, order, how):
     """Stream b is half a minute behind when the query stops, and comes back with all of it."""

@@ -75,7 +75,7 @@ def tuples_only(side):
 
 
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_batches_and_any_loss_give_the_same_rows_and_ends(how, data):
     a, b = data.draw(ranged("a")), data.draw(ranged("b"))
