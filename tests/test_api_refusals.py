@@ -158,7 +158,7 @@ STREAMS = [
     no("stream 'imp': ends_to='ad' needs ends", ends_to="ad"),
     no("ends_to column 'nope' does not exist", ends="live", ends_to="nope"),
     no("ends_to column 'text' is string, but key 'ad' is int64", ends="live", ends_to="text"),
-    no("needs whole numbers or dates", key="text", ends="live", ends_to="text"),
+    no("ends_to='text' is the key itself", key="text", ends="live", ends_to="text"),
     no("key 'tags' is an array; give one of the two", key="tags", ends="live", ends_to="ad"),
     no("several keys need a single key column", key=["ad", "day"], ends="live", ends_to="ad"),
 ]

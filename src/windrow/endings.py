@@ -37,6 +37,11 @@ def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: obje
             f"stream {name!r}: ends_to column {ends_to!r} does not exist; the columns are "
             f"{', '.join(schema.names)}"
         )
+    if ends_to == key:
+        raise WindrowError(
+            f"stream {name!r}: ends_to={ends_to!r} is the key itself, so its ranges would have "
+            "nothing in them; name the column that has their upper ends"
+        )
     if pa.types.is_nested(schema.field(key).type):
         raise WindrowError(
             f"stream {name!r}: ends_to={ends_to!r} makes ranges, but key {key!r} is an array; give "

@@ -1,7 +1,9 @@
 """Ordered joins on real Spark: total order through restarts and lags, and what follows from it."""
 
 import datetime as dt
+import random
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +52,13 @@ def streams(one, two, **more):
     )
 
 
+def scatter(files, name, rows, count, rng):
+    """Write rows as so many files, cut anywhere."""
+    cuts = [0, *sorted(rng.sample(range(1, rows.num_rows), count - 1)), rows.num_rows]
+    for start, stop in pairwise(cuts):
+        files.write(name, rows.slice(start, stop - start), stop - start)
+
+
 class Written:
     """What a query has written, micro-batch by micro-batch; each counts once."""
 
@@ -85,8 +94,9 @@ def run(files, joined, written, checkpoint="checkpoint"):
 def test_rows_come_in_order_through_a_restart_in_the_middle_of_a_lag(files, order, how):
     """Stream b is half a minute behind when the query stops, and comes back with all of it."""
     one, two = table(1, 600), table(2, 300)
-    files.write("a", one, 200)
-    files.write("b", two.slice(0, 150), 50)
+    rng = random.Random(f"{order} {how}")
+    scatter(files, "a", one, 3, rng)
+    scatter(files, "b", two.slice(0, 150), 3, rng)
     asked = {"how": how, "order": order, "alpha": 0.0 if order == "adaptive" else 0.3}
     frames = files.stream("a"), files.stream("b")
     written = Written()
@@ -94,7 +104,7 @@ def test_rows_come_in_order_through_a_restart_in_the_middle_of_a_lag(files, orde
     # Something waits or is held while the query is down.
     last = before[-1]
     assert sum(last.waiting.values()) + last.held > 0
-    files.write("b", two.slice(150), 50)
+    scatter(files, "b", two.slice(150), 3, rng)
     for name in "ab":
         files.write(name, flush(), 1)
     after = run(files, wr.join(*streams(*frames), **asked), written)
@@ -133,7 +143,7 @@ def test_one_row_an_hour_against_hundreds_and_a_stream_that_ends(files):
     assert_same_rows(written.table(), duckdb_join(*streams(rare, often), how="left"))
 
 
-@pytest.mark.parametrize("order", ["none", "filter-order"])
+@pytest.mark.parametrize("order", [pytest.param("none", marks=pytest.mark.long), "filter-order"])
 def test_sparks_own_aggregation_needs_no_lateness_behind_an_ordered_join(files, order):
     """Counts of the rows of each second: exact behind an order, too few behind none."""
     one, two = (table(seed, 80, stop=SPAN // 6, keys=60) for seed in (5, 6))
@@ -176,6 +186,7 @@ def test_sparks_own_aggregation_needs_no_lateness_behind_an_ordered_join(files, 
         assert got == expected
 
 
+@pytest.mark.long
 def test_an_ordered_join_goes_into_another_without_lateness_and_without_a_warning(files):
     one, two, three = table(7, 200), table(8, 200), table(9, 200)
     for name, each in zip("abc", (one, two, three), strict=True):

@@ -67,7 +67,7 @@ def times(part):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_any_batches_and_any_loss_give_the_oracles_rows_in_order(how, order, data):
     case = data.draw(cases(hows=[how], key_kinds=KEYED))
@@ -82,7 +82,7 @@ def test_any_batches_and_any_loss_give_the_oracles_rows_in_order(how, order, dat
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_with_punctuations(how, order, data):
     case = data.draw(punctuated_cases())
@@ -175,7 +175,7 @@ def test_a_row_behind_a_later_one_in_its_list_keeps_its_chunk(order, how):
 
 @pytest.mark.parametrize("order", ["sync-filter", "filter-order"])
 @pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_an_attempt_that_rebuilds_writes_the_same_log(how, order, data):
     """Two attempts at a micro-batch may both reach the state store, one with the arena."""
