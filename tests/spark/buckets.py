@@ -1,11 +1,14 @@
 """Buckets of a join without Spark: packed by hand, fed one after the other, logs in dicts."""
 
+import json
 import os
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import windrow as wr
 from windrow.model import END
@@ -129,11 +132,56 @@ def run_case(case, rows, losses, folder, kind=Run, **choices):
         options["between"] = tuple(timedelta(microseconds=bound) for bound in options["between"])
     plan = wr.plan(*case.streams, **options)
     run = kind(plan, folder)
-    sides = [pieces(stream.data, rows) for stream in plan.streams]
-    for number in range(max(map(len, sides))):
-        tables = [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]
+    for number, tables in enumerate(batches(plan.streams, rows)):
         run.batch(tables, lose=number in losses)
     return run
+
+
+def batches(streams, rows):
+    """So many rows of each stream at a time."""
+    sides = [pieces(stream.data, rows) for stream in streams]
+    for number in range(max(map(len, sides))):
+        yield [side[number] if number < len(side) else side[0].slice(0, 0) for side in sides]
+
+
+def assert_attempts_agree(plan, rows):
+    """Of two attempts at each micro-batch, one has the arena and one rebuilds: the same log."""
+    with arenas() as folder:
+        run = Run(plan, folder)
+        for batch in batches(plan.streams, rows):
+            other = Run(plan)
+            for mine, its in zip(other.stores, run.stores, strict=True):
+                mine.blobs, mine.text = dict(its.blobs), its.text
+            other.batch(batch)
+            run.batch(batch)
+            assert logs(other) == logs(run)
+
+
+def logs(run):
+    """What was written, but for the tokens."""
+    found = []
+    for store in run.stores:
+        if store.text is not None:
+            text = {**json.loads(store.text), "token": "", "live": []}
+            found.append((text, store.blobs))
+    return found
+
+
+def ends(table):
+    """How often each key has ended."""
+    rows = table.filter(pc.field("kind") == "end").to_pylist()
+    return Counter(next(v["k"] for v in row.values() if isinstance(v, dict)) for row in rows)
+
+
+def once(ended, case):
+    """Without keys said twice: after both streams have ended a key it ends once more if it is."""
+    said = Counter()
+    for side in case.streams:
+        said.update(
+            (side.name, key) for key in side.data.filter(side.data["over"])["k"].to_pylist()
+        )
+    twice = {key for (_, key), times in said.items() if times > 1}
+    return {key: count for key, count in ended.items() if key not in twice}
 
 
 def stream_table(ts, key=1):

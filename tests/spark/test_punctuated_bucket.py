@@ -1,7 +1,5 @@
 """A bucket's join with punctuations and its log, without Spark: any batches, any loss."""
 
-import json
-from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,7 +14,15 @@ from windrow.spark import durable, punctuations, renew
 from windrow.testing import assert_same_rows, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
-from .buckets import BUCKETS, Run, arenas, pieces, run_case
+from .buckets import (
+    BUCKETS,
+    Run,
+    arenas,
+    assert_attempts_agree,
+    ends,
+    once,
+    run_case,
+)
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -36,11 +42,6 @@ def results(table):
     return table.filter(pc.field("kind") != "end").drop_columns("kind")
 
 
-def ends(table):
-    rows = table.filter(pc.field("kind") == "end").to_pylist()
-    return Counter((row.get("left") or row["right"])["k"] for row in rows)
-
-
 @pytest.mark.parametrize("how", HOWS)
 @settings(max_examples=25)
 @given(data=st.data())
@@ -56,17 +57,6 @@ def test_any_batches_and_any_loss_give_the_same_rows_and_ends(how, data):
     assert_same_rows(results(found), naive_join(*case.streams, **case.options))
     local = wr.join(*case.streams, **case.options, batch_rows=rows, punctuate=True)
     assert once(ends(found), case) == once(ends(local), case)
-
-
-def once(ended, case):
-    """Without keys said twice: after both streams have ended a key it ends once more if it is."""
-    said = Counter()
-    for side in case.streams:
-        said.update(
-            (side.name, key) for key in side.data.filter(side.data["over"])["k"].to_pylist()
-        )
-    twice = {key for (_, key), times in said.items() if times > 1}
-    return {key: count for key, count in ended.items() if key not in twice}
 
 
 @settings(max_examples=60)
@@ -115,27 +105,7 @@ def test_an_attempt_that_rebuilds_writes_the_same_log(how, data):
     plan = wr.plan(*case.streams, **case.options)
     if plan.can_end and data.draw(st.booleans()):
         plan = wr.plan(*case.streams, **case.options, finals={"n": "count(*)"})
-    sides = [pieces(stream.data, rows) for stream in plan.streams]
-    with arenas() as folder:
-        run = Run(plan, folder)
-        for number in range(max(map(len, sides))):
-            batch = [s[number] if number < len(s) else s[0].slice(0, 0) for s in sides]
-            other = Run(plan)
-            for mine, its in zip(other.stores, run.stores, strict=True):
-                mine.blobs, mine.text = dict(its.blobs), its.text
-            other.batch(batch)
-            run.batch(batch)
-            assert logs(other) == logs(run)
-
-
-def logs(run):
-    """What was written, but for the tokens."""
-    found = []
-    for store in run.stores:
-        if store.text is not None:
-            text = {**json.loads(store.text), "token": "", "live": []}
-            found.append((text, store.blobs))
-    return found
+    assert_attempts_agree(plan, rows)
 
 
 def said(rows):

@@ -14,7 +14,7 @@ import windrow as wr
 from windrow.spark import durable, renew
 from windrow.testing import assert_same_rows, naive_join
 
-from .buckets import Run, arenas, pieces
+from .buckets import Run, arenas, batches, ends
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 TEXT = pa.string()
@@ -63,11 +63,6 @@ def ranged(draw, name):
     return stream(table(rows), name, draw(st.sampled_from([0, 2, 5])))
 
 
-def ends(found):
-    rows = found.filter(pc.field("kind") == "end").to_pylist()
-    return Counter((row.get("a") or row["b"])["k"] for row in rows)
-
-
 def tuples_only(side):
     """The oracles know no punctuations."""
     data = side.data.filter(pc.invert(side.data["over"]))
@@ -86,9 +81,7 @@ def test_any_batches_and_any_loss_give_the_same_rows_and_ends(how, data):
     with arenas() as folder:
         # The plan's tables have the ranges' keys already; a stream on Spark has the ranges.
         run = Run(wr.plan(a, b, how=how, punctuate=True, order=order), folder)
-        sides = [pieces(side.data, rows) for side in (a, b)]
-        for number in range(max(map(len, sides))):
-            tables = [s[number] if number < len(s) else s[0].slice(0, 0) for s in sides]
+        for number, tables in enumerate(batches((a, b), rows)):
             run.batch(tables, lose=number in losses)
         found = run.finish()
     expected = naive_join(tuples_only(a), tuples_only(b), how=how)

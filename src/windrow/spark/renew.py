@@ -139,7 +139,8 @@ def _in_list_order(
     order = np.full(len(kept), -1, np.int64)
     stored = operator.state.rows(side)
     if order_of is not None:
-        stored = np.concatenate([stored, order_of.sync.rows(side)])
+        # Those that wait lie in runs, which are other runs after a rebuild.
+        stored = np.concatenate([stored, np.sort(order_of.sync.rows(side))])
     order[np.searchsorted(kept, stored)] = np.arange(len(stored))
     return batch.append_column(rebuild.ORDER, pa.array(order))
 
