@@ -20,7 +20,7 @@ from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
 from windrow.spark import blobs, held, punctuations, rebuild, renew
 from windrow.spark.chunks import Chunk
-from windrow.spark.log import Delta, Entry, expired_chunks
+from windrow.spark.log import NO_STREAM, Delta, Entry, expired_chunks
 from windrow.state.join_state import STREAMS
 
 if TYPE_CHECKING:
@@ -138,6 +138,23 @@ def add_delta(
         join.store.write(number, rows.tobytes())
         delta = Delta(number, side, len(rows), int(rows[-1]), merged, kind)
         join.directory.deltas.append(delta)
+
+
+def runs_of_deltas(
+    join: BucketJoin, kind: str, most_rows: int | None = None
+) -> Iterator[tuple[int, list[Delta], bool]]:
+    """Deltas of no stream that have been merged equally often, eight or more of them.
+
+    With how often that was, and whether there is nothing older. The caller makes one of them.
+    `most_rows`: those that have more stay as they are.
+    """
+    deltas = join.directory.deltas_of(kind, NO_STREAM)
+    if most_rows is not None:
+        deltas = [delta for delta in deltas if delta.rows <= most_rows]
+    for level in range(max((delta.merged for delta in deltas), default=0) + 1):
+        run = [delta for delta in deltas if delta.merged == level]
+        if len(run) >= MERGED_AT_ONCE:
+            yield level, run, run[0] is deltas[0]
 
 
 def drop_delta(join: BucketJoin, delta: Delta) -> None:

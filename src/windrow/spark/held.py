@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from windrow.kernels import lists as ls
 from windrow.operators import hold
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.columns import columns_of
+from windrow.operators.columns import Columns
 from windrow.operators.in_order import InOrder
-from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
-from windrow.spark import durable, punctuations, rebuild
-from windrow.spark.log import Delta, Entry
+from windrow.spark import durable, rebuild
+from windrow.spark.log import NO_STREAM, Delta, Entry
 from windrow.state.join_state import STREAMS
 
 if TYPE_CHECKING:
@@ -41,21 +40,19 @@ Rows = NDArray[np.int64]
 def log(join: BucketJoin, order: InOrder) -> None:
     """Write down what this batch has added to the hold buffer, and forget what has left."""
     directory, released = join.directory, order.hold.released
-    for delta in directory.deltas_of(KIND, punctuations.NO_STREAM):
+    for delta in directory.deltas_of(KIND, NO_STREAM):
         if delta.newest_row < released:
             durable.drop_delta(join, delta)
     added = order.hold.take_added()
     plan = join.plan
     if plan.order != "sync-filter" or any(plan.singles) or plan.punctuate:
         add(join, added[added[:, hold.TS] >= released], 0)
-    deltas = directory.deltas_of(KIND, punctuations.NO_STREAM)
-    for level in range(max((delta.merged for delta in deltas), default=0) + 1):
-        run = [d for d in deltas if d.merged == level and d.rows * 8 < durable.SMALL_BYTES]
-        if len(run) >= durable.MERGED_AT_ONCE:
-            together = np.concatenate([_read(join, delta) for delta in run])
-            for delta in run:
-                durable.drop_delta(join, delta)
-            add(join, together[together[:, hold.TS] >= released], level + 1)
+    most_rows = durable.SMALL_BYTES // (8 * order.hold.runs.width)
+    for level, run, _ in durable.runs_of_deltas(join, KIND, most_rows):
+        together = np.concatenate([_read(join, delta) for delta in run])
+        for delta in run:
+            durable.drop_delta(join, delta)
+        add(join, together[together[:, hold.TS] >= released], level + 1)
 
 
 def add(join: BucketJoin, rows: Rows, merged: int) -> None:
@@ -69,7 +66,7 @@ def add(join: BucketJoin, rows: Rows, merged: int) -> None:
     if len(rows):
         join.store.write(number, np.ascontiguousarray(rows).tobytes())
         newest = int(rows[:, hold.TS].max())
-        delta = Delta(number, punctuations.NO_STREAM, len(rows), newest, merged, KIND)
+        delta = Delta(number, NO_STREAM, len(rows), newest, merged, KIND)
         join.directory.deltas.append(delta)
 
 
@@ -108,7 +105,7 @@ def newest(join: BucketJoin, ts: int) -> int:
 
 def restore_results(join: BucketJoin, order: InOrder) -> None:
     """The hold buffer as it was."""
-    deltas = join.directory.deltas_of(KIND, punctuations.NO_STREAM)
+    deltas = join.directory.deltas_of(KIND, NO_STREAM)
     order.hold.load([_read(join, delta) for delta in deltas], order.hold.released)
 
 
@@ -123,7 +120,9 @@ def restore_tuples(join: BucketJoin, order: InOrder) -> None:
     for stream in range(STREAMS):
         records = _records(join, stream)
         waits = _waits(join, order, stream, records[:, ls.TS], records[:, ls.ROW])
-        _append(join, stream, records[~waits & _alive(join, order, stream, records)])
+        stored = records[~waits & _alive(join, order, stream, records)]
+        stored = stored[np.lexsort((stored[:, ls.ROW], stored[:, ls.TS]))]
+        rebuild.append(join, stream, stored)
         left = records[waits]
         waiting.append(Arrivals(left[:, ls.TS], left[:, ls.KEY], left[:, ls.ROW]))
     order.sync.keep(waiting)
@@ -159,46 +158,22 @@ def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDAr
     return alive | ((ts >= order.hold.released) & ~met & ~np.isin(rows, alone))
 
 
-def _append(join: BucketJoin, stream: int, records: Rows) -> None:
-    state = join.pipeline.join.state
-    records = records[np.lexsort((records[:, ls.ROW], records[:, ls.TS]))]
-    cells = cell_of(records[:, ls.KEY], state.parts)
-    for cell in range(state.parts):
-        state.lists.append(STREAMS * cell + stream, records[cells == cell])
+def unheard(
+    join: BucketJoin, order: InOrder, stream: int, columns: Columns, rows: Rows, first: int
+) -> NDArray[np.bool_]:
+    """Which punctuations of a chunk have not acted yet, where input waits.
 
-
-def restore_ends(join: BucketJoin, order: InOrder, operator: PunctuatedJoin) -> None:
-    """Punctuations that have not acted yet, back to where they wait."""
-    found = [_unheard(join, order, stream) for stream in range(STREAMS)]
-    if order.synchronised:
-        order.ends.keep(found)
-    else:
-        operator.pending = found
-
-
-def _unheard(join: BucketJoin, order: InOrder, stream: int) -> Arrivals:
-    bound = min(join.directory.progress)
-    parts = []
-    for entry in join.directory.of(stream):
-        columns = columns_of(join.streams[stream], rebuild.rows_of(join, entry))
-        said = punctuations.said(join, stream, columns)
-        ts, rows = columns.ts[said], said + entry.first
-        if order.synchronised:
-            # One that came before input began to wait acted when its stream had reached it.
-            before = rows < order.since[stream]
-            waits = (ts >= bound) & (~before | (ts > order.since_progress[stream]))
-            if join.plan.streams[stream].unique:
-                # A tuple that waits says so itself when it is joined.
-                waits &= before | _marked(columns.ends, said)
-        else:
-            waits = ts > order.joined[stream]
-        chosen = said[waits]
-        parts.append(Arrivals(columns.ts[chosen], columns.keys.hashes[chosen], rows[waits]))
-    return Arrivals.concatenate(parts)
-
-
-def _marked(ends: NDArray[np.bool_] | None, rows: Rows) -> NDArray[np.bool_]:
-    return np.zeros(len(rows), np.bool_) if ends is None else ends[rows]
+    One that came before input began to wait acted when its stream had reached it.
+    """
+    ts = columns.ts[rows]
+    before = rows + first < order.since[stream]
+    waits: NDArray[np.bool_] = ts >= min(join.directory.progress)
+    waits &= ~before | (ts > order.since_progress[stream])
+    if join.plan.streams[stream].unique:
+        # A tuple that waits says so itself when it is joined.
+        marked = np.zeros(len(ts), np.bool_) if columns.ends is None else columns.ends[rows]
+        waits &= before | marked
+    return waits
 
 
 # -- new row ids -------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 
 from windrow.model import BEGINNING, WindrowError
 
+#: Deltas of flags, finals and held results belong to no stream.
+NO_STREAM = -1
 #: Raised whenever the meaning of the directory or of a chunk changes.
 FORMAT = 1
 

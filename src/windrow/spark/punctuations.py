@@ -20,15 +20,13 @@ from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
 from windrow.spark import blobs, durable, held, rebuild
-from windrow.spark.log import Delta, Partials
+from windrow.spark.log import NO_STREAM, Delta, Partials
 from windrow.state.join_state import STREAMS
 
 if TYPE_CHECKING:
     from windrow.operators.finals import Finals
     from windrow.spark.bucket import BucketJoin
 
-#: Deltas of flags and finals belong to no stream.
-NO_STREAM = -1
 #: How many blobs of partial rows there may be before they become one.
 MOST_PARTIALS = 64
 
@@ -64,15 +62,11 @@ def _log_flags(join: BucketJoin, told: NDArray[np.int64]) -> None:
         if delta.newest_row + join.plan.span < passed:
             durable.drop_delta(join, delta)
     add_flags(join, told, 0)
-    deltas = directory.deltas_of("flags", NO_STREAM)
-    for level in range(max((delta.merged for delta in deltas), default=0) + 1):
-        run = [delta for delta in deltas if delta.merged == level]
-        if len(run) >= durable.MERGED_AT_ONCE:
-            together = np.concatenate([_told(join, delta) for delta in run], axis=1)
-            oldest = run[0] is deltas[0]
-            for delta in run:
-                durable.drop_delta(join, delta)
-            add_flags(join, _folded(together, join.plan.span, passed, oldest), level + 1)
+    for level, run, oldest in durable.runs_of_deltas(join, "flags"):
+        together = np.concatenate([_told(join, delta) for delta in run], axis=1)
+        for delta in run:
+            durable.drop_delta(join, delta)
+        add_flags(join, _folded(together, join.plan.span, passed, oldest), level + 1)
     directory.deltas.sort(key=lambda delta: -delta.merged)
 
 
@@ -147,10 +141,7 @@ def restore(join: BucketJoin) -> None:
     flags = _folded(together, join.plan.span, min(directory.progress), True)
     for stream in range(STREAMS):
         _append_flags(operator, stream, flags[:, flags[1] == stream])
-        if join.pipeline.order is None:
-            operator.pending[stream] = _pending(join, stream)
-    if join.pipeline.order is not None:
-        held.restore_ends(join, join.pipeline.order, operator)
+    _restore_pending(join, operator)
     operator.mark_rings()
     finals = join.pipeline.finals
     if finals is not None:
@@ -172,12 +163,25 @@ def _append_flags(operator: PunctuatedJoin, stream: int, flags: NDArray[np.int64
         operator.state.nodes.append(STREAMS * int(cell) + stream, records[cells == cell])
 
 
-def _pending(join: BucketJoin, stream: int) -> Arrivals:
-    """The punctuations that wait for their stream's progress."""
+def _restore_pending(join: BucketJoin, operator: PunctuatedJoin) -> None:
+    """Punctuations that have not acted yet, back to where they wait."""
+    order = join.pipeline.order
+    found = [_unheard(join, stream) for stream in range(STREAMS)]
+    if order is not None and order.synchronised:
+        order.ends.keep(found)
+    else:
+        operator.pending = found
+
+
+def _unheard(join: BucketJoin, stream: int) -> Arrivals:
+    order = join.pipeline.order
     parts = []
     for entry in join.directory.of(stream):
         columns = columns_of(join.streams[stream], rebuild.rows_of(join, entry))
         rows = said(join, stream, columns)
-        rows = rows[columns.ts[rows] > join.directory.progress[stream]]
+        if order is not None and order.synchronised:
+            rows = rows[held.unheard(join, order, stream, columns, rows, entry.first)]
+        else:
+            rows = rows[columns.ts[rows] > join.directory.progress[stream]]
         parts.append(Arrivals(columns.ts[rows], columns.keys.hashes[rows], rows + entry.first))
     return Arrivals.concatenate(parts)

@@ -107,20 +107,19 @@ def restore_lists(join: BucketJoin, stream: int) -> None:
             )
         ]
         left = [records[~np.isin(records[:, ls.ROW], removed)] for records in stored]
-        _append(join, stream, left, change)
+        append(join, stream, np.concatenate([np.empty((0, ls.COLUMNS), np.int64), *left]))
+        lists = join.pipeline.join.state.lists
+        for mine in range(stream, len(lists.meta), STREAMS):
+            lists.drop_expired(mine, change.reaches[stream], change.progress[1 - stream])
         after = change.batch
 
 
-def _append(
-    join: BucketJoin, stream: int, stored: Sequence[NDArray[np.int64]], change: Change
-) -> None:
+def append(join: BucketJoin, stream: int, records: NDArray[np.int64]) -> None:
+    """Put records into the lists of their cells, in this order."""
     state = join.pipeline.join.state
-    records = np.concatenate([np.empty((0, ls.COLUMNS), np.int64), *stored])
     cells = cell_of(records[:, ls.KEY], state.parts)
     for cell in range(state.parts):
-        mine = STREAMS * cell + stream
-        state.lists.append(mine, records[cells == cell])
-        state.lists.drop_expired(mine, change.reaches[stream], change.progress[1 - stream])
+        state.lists.append(STREAMS * cell + stream, records[cells == cell])
 
 
 def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
