@@ -19,6 +19,7 @@ import windrow as wr
 from windrow.model import Stream
 from windrow.spark import blobs, engine
 from windrow.spark.processor import SparkStore
+from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +32,7 @@ class WithoutJoin(StatefulProcessor):
         self.reaches = reaches
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        begin_task()
         self.store = SparkStore(handle)
 
     def handleInputRows(  # noqa: N802

@@ -23,6 +23,7 @@ from windrow.operators.arrivals import Mixture, Piece, Result
 from windrow.operators.partials import final_schema
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs
+from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -248,6 +249,7 @@ class Unpack:
         self.reporter = reporter
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task()
         for batch in batches:
             for blob in batch.column("blob"):
                 begun = time.perf_counter()

@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from windrow.model import Stream
 from windrow.operators.columns import columns_of
 from windrow.spark import blobs
+from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from windrow.spark.figures import Reporter
@@ -66,6 +67,7 @@ class Pack:
     reporter: Reporter | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task()
         task = TaskContext.get()
         # Blobs reach a bucket in any order; their places make it the same in every attempt.
         place = 0 if task is None else task.partitionId() << 32

@@ -20,6 +20,7 @@ from windrow.spark.bucket import BucketJoin, Packed, question
 from windrow.spark.figures import Tally
 from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
+from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from windrow.spark.figures import Reporter
@@ -84,6 +85,7 @@ class JoinProcessor(StatefulProcessor):
         self.job = job
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        begin_task()
         self.store = SparkStore(handle)
 
     def handleInputRows(  # noqa: N802

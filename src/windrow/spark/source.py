@@ -37,6 +37,7 @@ from pyspark.sql.streaming.datasource import (
 
 from windrow import workload
 from windrow.model import WindrowError
+from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +98,7 @@ class Rows:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         assert isinstance(partition, Range)
+        begin_task()
         rows = self.all().slice(partition.start, partition.stop - partition.start)
         yield from rows.combine_chunks().to_batches()
 
