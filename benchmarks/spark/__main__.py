@@ -34,6 +34,7 @@ PLAN = {
         "in-memory",
         "rocksdb",
     ),
+    "few-processes-200k": ("windrow", "no-join", "in-memory"),
     "standard-1200k": ("windrow", "no-join", "tuned", "in-memory"),
     "window-10s": ("windrow", "tuned"),
     "window-600s": ("windrow", "tuned"),

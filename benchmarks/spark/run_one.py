@@ -76,7 +76,7 @@ def run(parameters: Parameters, folder: Path) -> Figures:
     data.write(setting, source)
     source = data.linked(source, folder / "input", parameters.count())
     spark = session(parameters.system, parameters.cores, parameters.memory, str(folder / "local"))
-    for name, value in parameters.conf.items():
+    for name, value in {**setting.conf, **parameters.conf}.items():
         spark.conf.set(name, value)
     try:
         return _stream(spark, parameters, source, folder)

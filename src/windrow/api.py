@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import aggregates, checks, duration, endings, expressions
-from windrow.cost.optimizer import NESTED_LOOPS, Choice, Statistics, choose
+from windrow import aggregates, checks, choice, duration, endings, expressions
+from windrow.cost.optimizer import choose
 from windrow.explanation import Explanation
 from windrow.local import patterns
 from windrow.local.engine import METADATA_KEY, LocalJoin
@@ -304,9 +304,9 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
     if checks.one_engine(asked.streams):
-        return Explanation(asked, _choice_on_spark(asked))
+        return Explanation(asked, choice.on_spark(asked))
     tables = [TablePayload(stream) for stream in asked.streams]
-    found = _statistics(tables)
+    found = choice.statistics(tables)
     return Explanation(asked, choose(asked, found), found)
 
 
@@ -361,9 +361,9 @@ def metrics(result: Any) -> Any:
     windrow's, and on Spark Connect, where workers cannot report.
     """
     if checks.is_spark(result) and hasattr(result, "runId"):
-        from windrow.spark import figures
+        from windrow.spark import book
 
-        return figures.BOOK.of(str(result.id))
+        return book.BOOK.of(str(result.id))
     found = (getattr(getattr(result, "schema", None), "metadata", None) or {}).get(METADATA_KEY)
     if found is None:
         raise WindrowError(
@@ -379,33 +379,4 @@ def local_join(asked: JoinPlan, clock: Callable[[], float] = clocks.perf_counter
     `clock` tells the seconds that an adaptive join measures.
     """
     tables = [TablePayload(stream) for stream in asked.streams]
-    return LocalJoin(asked, tables, _choice(asked, tables).state(), clock)
-
-
-def _choice(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
-    return choose(asked, _statistics(tables))
-
-
-def _choice_on_spark(asked: JoinPlan) -> Choice:
-    """How a join is laid out on Spark. Of the data nothing is known before it runs."""
-    from windrow.spark import engine
-
-    structure, parts, buckets = engine.layout(asked)
-    return Choice(
-        algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
-        structure=structure,
-        parts=parts,
-        expected=0,
-        costs={},
-        reason=f"in {buckets} buckets; rates and costs are not known before it runs",
-        punctuated=asked.punctuated,
-    )
-
-
-def _statistics(tables: Sequence[TablePayload]) -> Statistics:
-    one, two = (table.columns.tuples() for table in tables)
-    ending = any(
-        table.stream.unique or (table.columns.ends is not None and table.columns.ends.any())
-        for table in tables
-    )
-    return replace(Statistics.of(*one, *two), ending=ending)
+    return LocalJoin(asked, tables, choice.for_tables(asked, tables).state(), clock)

@@ -9,8 +9,8 @@ import pytest
 
 import windrow as wr
 from windrow.model import BEGINNING, END
-from windrow.spark import figures
-from windrow.spark.figures import Added, Book, BucketFigures, Entered, JoinName, Key, Record
+from windrow.spark.book import BOOK, MOST_BATCHES, MOST_QUERIES, Book, Entered, lags, moment
+from windrow.spark.figures import Added, BucketFigures, JoinName, Key, Record
 from windrow.testing import duckdb_join
 
 MINUTE = 60_000_000
@@ -133,9 +133,9 @@ def test_a_query_without_a_join_has_no_figures(files):
 def test_a_batch_join_reports_nothing(files):
     files.write("a", tuples((1, 0)), 1)
     frames = [stream(files.batch("a"), name) for name in "ab"]
-    before = list(figures.BOOK._queries)
+    before = list(BOOK._queries)
     assert wr.join(*frames).count() == 1
-    assert list(figures.BOOK._queries) == before
+    assert list(BOOK._queries) == before
 
 
 def test_a_dataframe_is_refused(files):
@@ -191,16 +191,16 @@ def test_a_new_run_replaces_the_micro_batch_it_repeats():
 
 def test_memory_is_bounded():
     book = Book()
-    for batch in range(figures.MOST_BATCHES + 50):
+    for batch in range(MOST_BATCHES + 50):
         book.enter({key(batch): Record(1.0, batch)})
     found = book.of("q")
-    assert [m.batch for m in found] == list(range(50, figures.MOST_BATCHES + 50))
+    assert [m.batch for m in found] == list(range(50, MOST_BATCHES + 50))
     assert [m.rows["a"] for m in found] == [m.batch for m in found]
     # What comes after a micro-batch was closed is of a task that nobody waited for.
     book.enter({key(60): Record(1.0, 10_000)})
     assert book.of("q") == found
     assert sum(len(records) for records in book._queries["q"]._open.values()) == 2
-    for n in range(figures.MOST_QUERIES):
+    for n in range(MOST_QUERIES):
         book.enter({key(query=f"q{n}"): Record(1.0, 1)})
     assert book.of("q") == []
     assert len(book.of("q0")) == 1
@@ -211,8 +211,8 @@ def test_workers_get_the_parameter_that_adds():
 
 
 def test_progress_that_no_datetime_can_hold():
-    assert figures.moment(BEGINNING, True) is None
-    assert figures.moment(END, False) is None
-    assert figures.moment(2**60, True) is None
-    assert figures.lags([BEGINNING, 5]) == [None, dt.timedelta()]
-    assert figures.lags([5, END, 3]) == [dt.timedelta(), None, dt.timedelta(microseconds=2)]
+    assert moment(BEGINNING, True) is None
+    assert moment(END, False) is None
+    assert moment(2**60, True) is None
+    assert lags([BEGINNING, 5]) == [None, dt.timedelta()]
+    assert lags([5, END, 3]) == [dt.timedelta(), None, dt.timedelta(microseconds=2)]

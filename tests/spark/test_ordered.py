@@ -13,8 +13,12 @@ from pyspark.sql import functions
 import windrow as wr
 from windrow.testing import assert_same_rows, duckdb_join
 
+from .streams import flush, streams
+from .streams import rows as made
+
 ORDERS = ("sync-filter", "filter-order", "adaptive")
-SPAN = 60_000_000
+MINUTE = 60_000_000
+SPAN = MINUTE
 FLUSH = SPAN * 10
 
 
@@ -22,34 +26,7 @@ def table(seed, rows, start=0, stop=SPAN, keys=25):
     """A stream in order, with ties; some rows have no key."""
     rng = np.random.default_rng(seed)
     times = np.sort(rng.integers(start // 1000, stop // 1000, rows)) * 1000
-    return pa.table(
-        {
-            "k": pa.array([None if k == 0 else f"key {k}" for k in rng.integers(0, keys, rows)]),
-            "t": pa.array(times, pa.timestamp("us", "UTC")),
-            "v": pa.array(np.arange(rows)),
-            "beat": pa.array([False] * rows),
-        }
-    )
-
-
-def flush():
-    """One heartbeat at the very end."""
-    return pa.table(
-        {
-            "k": pa.array([None], pa.string()),
-            "t": pa.array([FLUSH], pa.timestamp("us", "UTC")),
-            "v": pa.array([-1]),
-            "beat": pa.array([True]),
-        }
-    )
-
-
-def streams(one, two, **more):
-    common = {"key": "k", "time": "t", "beats": "beat", **more}
-    return (
-        wr.stream(one, name="a", window="2 seconds", **common),
-        wr.stream(two, name="b", window="1 second", **common),
-    )
+    return made([None if k == 0 else f"key {k}" for k in rng.integers(0, keys, rows)], times)
 
 
 def scatter(files, name, rows, count, rng):
@@ -92,11 +69,11 @@ def run(files, joined, written, checkpoint="checkpoint"):
     ],
 )
 def test_rows_come_in_order_through_a_restart_in_the_middle_of_a_lag(files, order, how):
-    """Stream b is half a minute behind when the query stops, and comes back with all of it."""
-    one, two = table(1, 600), table(2, 300)
+    """Stream b is five minutes behind when the query stops, and comes back with all of it."""
+    one, two = table(1, 6000, stop=10 * MINUTE), table(2, 3000, stop=10 * MINUTE)
     rng = random.Random(f"{order} {how}")
     scatter(files, "a", one, 3, rng)
-    scatter(files, "b", two.slice(0, 150), 3, rng)
+    scatter(files, "b", two.slice(0, 1500), 3, rng)
     asked = {"how": how, "order": order, "alpha": 0.0 if order == "adaptive" else 0.3}
     frames = files.stream("a"), files.stream("b")
     written = Written()
@@ -104,9 +81,9 @@ def test_rows_come_in_order_through_a_restart_in_the_middle_of_a_lag(files, orde
     # Something waits or is held while the query is down.
     last = before[-1]
     assert sum(last.waiting.values()) + last.held > 0
-    scatter(files, "b", two.slice(150), 3, rng)
+    scatter(files, "b", two.slice(1500), 3, rng)
     for name in "ab":
-        files.write(name, flush(), 1)
+        files.write(name, flush(20 * MINUTE), 1)
     after = run(files, wr.join(*streams(*frames), **asked), written)
     found = written.table()
     times = found["ts"].to_pylist()
@@ -128,13 +105,14 @@ def assert_batches_keep_to_their_triggers(written, figures):
             assert triggers.get(number - 1) is None or ts >= triggers[number - 1]
 
 
-def test_one_row_an_hour_against_hundreds_and_a_stream_that_ends(files):
-    rare = table(3, 4, stop=SPAN, keys=2)
-    often = table(4, 800, keys=2)
+def test_one_row_an_hour_against_thousands_and_a_stream_that_ends(files):
+    hour = 60 * MINUTE
+    rare = made(["key 1", "key 0", "key 1", "key 1"], [n * hour for n in (1, 2, 3, 4)])
+    often = table(4, 20_000, stop=5 * hour, keys=2)
     files.write("a", rare, 1)
-    files.write("b", often, 200)
+    files.write("b", often, 5_000)
     for name in "ab":
-        files.write(name, flush(), 1)
+        files.write(name, flush(24 * hour), 1)
     written = Written()
     frames = files.stream("a"), files.stream("b")
     run(files, wr.join(*streams(*frames), how="left", order="filter-order"), written)
@@ -151,21 +129,14 @@ def test_sparks_own_aggregation_needs_no_lateness_behind_an_ordered_join(files, 
     files.write("a", one, 8)
     files.write("b", two, 8)
     for name in "ab":
-        files.write(name, flush(), 1)
+        files.write(name, flush(FLUSH), 1)
     # A last match beyond everything closes the windows before it.
-    last = pa.table(
-        {
-            "k": pa.array(["last"]),
-            "t": pa.array([FLUSH + SPAN], pa.timestamp("us", "UTC")),
-            "v": pa.array([0]),
-            "beat": pa.array([False]),
-        }
-    )
-    beyond = last.set_column(1, "t", pa.array([FLUSH + 2 * SPAN], pa.timestamp("us", "UTC")))
+    last = made(["last"], [FLUSH + SPAN])
+    beyond = made(["last"], [FLUSH + 2 * SPAN])
     for name in "ab":
         files.write(name, last, 1)
         files.write(name, beyond, 1)
-        files.write(name, beyond.set_column(3, "beat", pa.array([True])), 1)
+        files.write(name, flush(FLUSH + 2 * SPAN), 1)
     joined = wr.join(*streams(files.stream("a"), files.stream("b")), how="left", order=order)
     counts = (
         joined.withWatermark("ts", "0 seconds")
@@ -191,7 +162,7 @@ def test_an_ordered_join_goes_into_another_without_lateness_and_without_a_warnin
     one, two, three = table(7, 200), table(8, 200), table(9, 200)
     for name, each in zip("abc", (one, two, three), strict=True):
         files.write(name, each, 70)
-        files.write(name, flush(), 1)
+        files.write(name, flush(FLUSH), 1)
     a, b = streams(files.stream("a"), files.stream("b"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,6 +12,9 @@ from pyspark.sql import functions
 import windrow as wr
 from windrow.testing import assert_same_rows, duckdb_join, naive_join
 
+from .streams import flush, streams
+from .streams import rows as made
+
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 SPAN = 60_000_000
 #: Later than any window: heartbeats that free every row.
@@ -20,34 +23,8 @@ FLUSH = SPAN * 10
 
 def table(seed, rows=600, keys=25):
     rng = np.random.default_rng(seed)
-    return pa.table(
-        {
-            "k": pa.array([None if k == 0 else f"key {k}" for k in rng.integers(0, keys, rows)]),
-            "t": pa.array(np.sort(rng.integers(0, SPAN, rows)), pa.timestamp("us", "UTC")),
-            "v": pa.array(np.arange(rows)),
-            "beat": pa.array([False] * rows),
-        }
-    )
-
-
-def flush(like):
-    """One heartbeat row at the very end."""
-    return pa.table(
-        {
-            "k": pa.array([None], pa.string()),
-            "t": pa.array([FLUSH], pa.timestamp("us", "UTC")),
-            "v": pa.array([-1]),
-            "beat": pa.array([True]),
-        }
-    )
-
-
-def streams(one, two, **more):
-    common = {"key": "k", "time": "t", "beats": "beat", **more}
-    return (
-        wr.stream(one, name="a", window="2 seconds", **common),
-        wr.stream(two, name="b", window="1 second", **common),
-    )
+    drawn = [None if k == 0 else f"key {k}" for k in rng.integers(0, keys, rows)]
+    return made(drawn, np.sort(rng.integers(0, SPAN, rows)))
 
 
 @pytest.fixture
@@ -77,7 +54,7 @@ def test_streams_give_the_oracles_rows_through_a_restart(files, tables):
     ]
     for name, part in zip("ab", shifted, strict=True):
         files.write(name, part, 50)
-        files.write(name, flush(part), 1)
+        files.write(name, flush(FLUSH), 1)
     got = files.run(wr.join(*streams(*frames), how="full"))
     whole = [pa.concat_tables([t, s]) for t, s in zip(tables, shifted, strict=True)]
     assert_same_rows(got, duckdb_join(*streams(*whole), how="full"))
@@ -169,7 +146,7 @@ def test_another_number_of_buckets_is_refused_on_restart(files, tables):
     frames = files.stream("a"), files.stream("b")
     files.run(wr.join(*streams(*frames)))
     for name in "ab":
-        files.write(name, flush(None), 1)
+        files.write(name, flush(FLUSH), 1)
     with pytest.raises(Exception, match="written with 2 buckets"):
         files.run(wr.join(*streams(*frames), buckets=4))
 
@@ -188,7 +165,7 @@ def test_results_chain_into_another_join(files, tables):
 
 def test_streams_that_flow_through_two_joins_and_an_aggregation(files, tables):
     for name in "ab":
-        files.write(name, flush(None), 1)
+        files.write(name, flush(FLUSH), 1)
     a, b = streams(files.stream("a"), files.stream("b"))
     joined = wr.join(a, b, buckets=5)
     with pytest.warns(UserWarning, match="order='none'"):
@@ -205,7 +182,7 @@ def test_streams_that_flow_through_two_joins_and_an_aggregation(files, tables):
 
 def test_results_flow_into_sparks_own_windows(spark, files, tables):
     late = pa.table({name: column.slice(0, 1) for name, column in zip(
-        tables[0].column_names, flush(None).columns, strict=True)})  # fmt: skip
+        tables[0].column_names, flush(FLUSH).columns, strict=True)})  # fmt: skip
     late = late.set_column(0, "k", pa.array(["key 1"])).set_column(3, "beat", pa.array([False]))
     for name in "ab":
         files.write(name, late, 1)

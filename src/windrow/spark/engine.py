@@ -18,8 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import rebuild, session
-from windrow.spark.figures import Reporter
+from windrow.spark import book, rebuild, session
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
@@ -107,7 +106,7 @@ def join(plan: JoinPlan) -> DataFrame:
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     buckets = bucket_count(plan, partitions)
     ids = bucket_ids(spark, buckets)
-    reporter = Reporter.of(spark, plan)
+    reporter = book.reporter(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
     timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
     packed = [

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.model import BatchMetrics
-from windrow.spark.figures import BOOK
+from windrow.spark.book import BOOK
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

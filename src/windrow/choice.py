@@ -1,0 +1,41 @@
+"""How a plan will be run: for tables by the cost model, on Spark by the number of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from windrow.cost.optimizer import NESTED_LOOPS, Choice, Statistics, choose
+from windrow.local.payload import TablePayload
+from windrow.model import JoinPlan
+
+
+def for_tables(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
+    """What the optimizer makes of these tables."""
+    return choose(asked, statistics(tables))
+
+
+def statistics(tables: Sequence[TablePayload]) -> Statistics:
+    """What the optimizer asks of two tables."""
+    one, two = (table.columns.tuples() for table in tables)
+    ending = any(
+        table.stream.unique or (table.columns.ends is not None and table.columns.ends.any())
+        for table in tables
+    )
+    return replace(Statistics.of(*one, *two), ending=ending)
+
+
+def on_spark(asked: JoinPlan) -> Choice:
+    """How a join is laid out on Spark. Of the data nothing is known before it runs."""
+    from windrow.spark import engine
+
+    structure, parts, buckets = engine.layout(asked)
+    return Choice(
+        algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
+        structure=structure,
+        parts=parts,
+        expected=0,
+        costs={},
+        reason=f"in {buckets} buckets; rates and costs are not known before it runs",
+        punctuated=asked.punctuated,
+    )
