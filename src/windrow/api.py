@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import aggregates, checks, choice, duration, endings, expressions
+from windrow import aggregates, checks, duration, endings, expressions, layout
 from windrow.cost.optimizer import choose
 from windrow.explanation import Explanation
 from windrow.local import patterns
@@ -304,9 +304,9 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
     asked = plan(*streams, **choices)
     if checks.one_engine(asked.streams):
-        return Explanation(asked, choice.on_spark(asked))
+        return Explanation(asked, layout.on_spark(asked))
     tables = [TablePayload(stream) for stream in asked.streams]
-    found = choice.statistics(tables)
+    found = layout.statistics(tables)
     return Explanation(asked, choose(asked, found), found)
 
 
@@ -379,4 +379,4 @@ def local_join(asked: JoinPlan, clock: Callable[[], float] = clocks.perf_counter
     `clock` tells the seconds that an adaptive join measures.
     """
     tables = [TablePayload(stream) for stream in asked.streams]
-    return LocalJoin(asked, tables, choice.for_tables(asked, tables).state(), clock)
+    return LocalJoin(asked, tables, layout.for_tables(asked, tables).state(), clock)

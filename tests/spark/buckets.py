@@ -146,9 +146,14 @@ def batches(streams, rows):
 
 def assert_attempts_agree(plan, rows):
     """Of two attempts at each micro-batch, one has the arena and one rebuilds: the same log."""
+    assert_attempts_agree_on(plan, batches(plan.streams, rows))
+
+
+def assert_attempts_agree_on(plan, tables):
+    """The same, for these micro-batches."""
     with arenas() as folder:
         run = Run(plan, folder)
-        for batch in batches(plan.streams, rows):
+        for batch in tables:
             other = Run(plan)
             for mine, its in zip(other.stores, run.stores, strict=True):
                 mine.blobs, mine.text = dict(its.blobs), its.text

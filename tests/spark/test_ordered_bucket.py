@@ -22,6 +22,7 @@ from .buckets import (
     Run,
     arenas,
     assert_attempts_agree,
+    assert_attempts_agree_on,
     ends,
     once,
     plan_of,
@@ -205,6 +206,36 @@ def test_a_log_that_is_written_anew_while_rows_wait_out_of_order_is_the_same_in_
     )
     b = wr.stream(said(others, text), name="b", window="100 microseconds", **common)
     assert_attempts_agree(wr.plan(a, b, how="left", order="sync-filter"), 1)
+
+
+def test_results_that_are_held_are_the_same_in_both_when_a_log_is_written_anew():
+    """Held at 50 and then at 40, in two runs that are one after a rebuild; then dead rows."""
+    text = pa.string()
+    common = {"key": "k", "time": "t", "ends": "over", "window": "100 microseconds"}
+    a = wr.stream(said([], text), name="a", lateness="20 microseconds", **common)
+    b = wr.stream(said([], text), name="b", **common)
+    batches = [
+        ([], [("x", 0, False), ("y", 0, True)]),
+        ([], [("x", 1, False)]),
+        ([("x", 50, False)], []),
+        ([("x", 40, False)], []),
+        ([("y", 45, False)] * 40, []),
+    ]
+    tables = [[said(rows, text) for rows in batch] for batch in batches]
+    assert_attempts_agree_on(wr.plan(a, b, order="filter-order"), tables)
+
+
+@pytest.mark.parametrize(("limit", "merged"), [(durable.SMALL_BYTES, True), (40, False)])
+def test_large_deltas_of_held_results_stay_as_they_are(limit, merged, monkeypatch):
+    """b is silent after 0: each row of a adds a result that is held."""
+    monkeypatch.setattr(durable, "SMALL_BYTES", limit)
+    run = Watched(replace(plan_of("inner"), order="filter-order"))
+    run.batch([stream_table([]), stream_table([0, 0])])
+    for time in range(1, 8):
+        run.batch([stream_table([time]), stream_table([])])
+    deltas = [d for store in run.stores if store.text for d in json.loads(store.text)["deltas"]]
+    assert deltas
+    assert (len(deltas) < 7) is merged
 
 
 @pytest.mark.parametrize(("silent", "left"), [(59, []), (60, [105])])

@@ -2,10 +2,10 @@
 
 import gc
 
-import numpy as np
 import pyarrow as pa
+import pytest
 
-import windrow as wr
+from windrow.spark import output, pack, processor, source
 from windrow.spark.worker import begin_task
 
 
@@ -45,26 +45,35 @@ def test_what_is_there_at_the_second_task_is_frozen_and_garbage_is_not(spark):
     assert asked(spark, question) == [0, 1, 1, 1] * 2
 
 
-def test_the_workers_that_pack_do_so(spark, files):
-    """Streams of six micro-batches; then the same workers are asked."""
-    times = pa.array(np.arange(60), pa.timestamp("us", "UTC"))
-    for name in "ab":
-        files.write(name, pa.table({"k": pa.array([1] * 60), "t": times}), 10)
-    a, b = (
-        wr.stream(files.stream(name), name=name, key="k", time="t", window="1 second")
-        for name in "ab"
-    )
-    files.run(wr.join(a, b))
+class Handle:
+    """As much of Spark's handle as declaring variables takes."""
 
-    def question():
-        import gc
+    def getMapState(self, *_):  # noqa: N802
+        return None
 
-        return [gc.get_freeze_count()]
+    def getValueState(self, *_):  # noqa: N802
+        return None
 
-    assert max(asked(spark, question)) > 1000
+
+@pytest.mark.parametrize(
+    ("module", "run"),
+    [
+        (pack, lambda: list(pack.Pack(None, 0, (0,))(iter([])))),
+        (output, lambda: list(output.Unpack(None)(iter([])))),
+        (processor, lambda: processor.JoinProcessor(None).init(Handle())),
+        (source, lambda: list(source.Rows("bids", 1, 0, 1).read(source.Range(0, 1)))),
+    ],
+    ids=["pack", "unpack", "join", "source"],
+)
+def test_whatever_runs_in_a_task_says_so_once(module, run, monkeypatch):
+    said = []
+    monkeypatch.setattr(module, "begin_task", lambda: said.append(1))
+    run()
+    assert said == [1]
 
 
 def test_outside_of_a_task_nothing_is_frozen():
+    before = gc.get_freeze_count()
     for _ in range(3):
         begin_task()
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() == before

@@ -141,18 +141,18 @@ def add_delta(
 
 
 def runs_of_deltas(
-    join: BucketJoin, kind: str, most_rows: int | None = None
+    join: BucketJoin, kind: str, row_bytes: int = 0
 ) -> Iterator[tuple[int, list[Delta], bool]]:
-    """Deltas of no stream that have been merged equally often, eight or more of them.
+    """Deltas of flags or held results that have been merged equally often, eight or more of them.
 
-    With how often that was, and whether there is nothing older. The caller makes one of them.
-    `most_rows`: those that have more stay as they are.
+    With how often that was, and whether there is nothing older. The caller makes one of them; what
+    that is depends on the kind. Those that are large by `row_bytes` stay as they are. (Row ids of a
+    stream are merged where they are logged: only neighbours, because they are kept in order.)
     """
     deltas = join.directory.deltas_of(kind, NO_STREAM)
-    if most_rows is not None:
-        deltas = [delta for delta in deltas if delta.rows <= most_rows]
-    for level in range(max((delta.merged for delta in deltas), default=0) + 1):
-        run = [delta for delta in deltas if delta.merged == level]
+    small = [delta for delta in deltas if delta.rows * row_bytes < SMALL_BYTES]
+    for level in range(max((delta.merged for delta in small), default=0) + 1):
+        run = [delta for delta in small if delta.merged == level]
         if len(run) >= MERGED_AT_ONCE:
             yield level, run, run[0] is deltas[0]
 

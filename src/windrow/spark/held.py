@@ -25,6 +25,7 @@ from windrow.operators.in_order import InOrder
 from windrow.spark import durable, rebuild
 from windrow.spark.log import NO_STREAM, Delta, Entry
 from windrow.state.join_state import STREAMS
+from windrow.state.runs import in_order
 
 if TYPE_CHECKING:
     from windrow.spark.bucket import BucketJoin
@@ -47,8 +48,8 @@ def log(join: BucketJoin, order: InOrder) -> None:
     plan = join.plan
     if plan.order != "sync-filter" or any(plan.singles) or plan.punctuate:
         add(join, added[added[:, hold.TS] >= released], 0)
-    most_rows = durable.SMALL_BYTES // (8 * order.hold.runs.width)
-    for level, run, _ in durable.runs_of_deltas(join, KIND, most_rows):
+    row_bytes = 8 * order.hold.runs.width
+    for level, run, _ in durable.runs_of_deltas(join, KIND, row_bytes):
         together = np.concatenate([_read(join, delta) for delta in run])
         for delta in run:
             durable.drop_delta(join, delta)
@@ -158,20 +159,20 @@ def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDAr
     return alive | ((ts >= order.hold.released) & ~met & ~np.isin(rows, alone))
 
 
-def unheard(
-    join: BucketJoin, order: InOrder, stream: int, columns: Columns, rows: Rows, first: int
+def punctuations_wait(
+    join: BucketJoin, order: InOrder, stream: int, columns: Columns, places: Rows, first: int
 ) -> NDArray[np.bool_]:
-    """Which punctuations of a chunk have not acted yet, where input waits.
+    """Which of the punctuations at these places of a chunk have not acted yet, where input waits.
 
     One that came before input began to wait acted when its stream had reached it.
     """
-    ts = columns.ts[rows]
-    before = rows + first < order.since[stream]
+    ts = columns.ts[places]
+    before = places + first < order.since[stream]
     waits: NDArray[np.bool_] = ts >= min(join.directory.progress)
     waits &= ~before | (ts > order.since_progress[stream])
     if join.plan.streams[stream].unique:
         # A tuple that waits says so itself when it is joined.
-        marked = np.zeros(len(ts), np.bool_) if columns.ends is None else columns.ends[rows]
+        marked = np.zeros(len(ts), np.bool_) if columns.ends is None else columns.ends[places]
         waits &= before | marked
     return waits
 
@@ -186,7 +187,8 @@ def live_rows(order: InOrder, stream: int) -> list[Rows]:
 
 def renumber(join: BucketJoin, order: InOrder, kept: list[Rows]) -> None:
     """Give held results the ids that their rows now have, and write them down so."""
-    rows = order.hold.runs.all()
+    # Sorted: they lie in runs, which are other runs after a rebuild.
+    rows = in_order(order.hold.runs.all())
     for stream in range(STREAMS):
         column = rows[:, hold.FIRST + stream]
         there = column != hold.NO_ROW

@@ -166,22 +166,23 @@ def _append_flags(operator: PunctuatedJoin, stream: int, flags: NDArray[np.int64
 def _restore_pending(join: BucketJoin, operator: PunctuatedJoin) -> None:
     """Punctuations that have not acted yet, back to where they wait."""
     order = join.pipeline.order
-    found = [_unheard(join, stream) for stream in range(STREAMS)]
+    found = [_waiting(join, stream) for stream in range(STREAMS)]
     if order is not None and order.synchronised:
         order.ends.keep(found)
     else:
         operator.pending = found
 
 
-def _unheard(join: BucketJoin, stream: int) -> Arrivals:
+def _waiting(join: BucketJoin, stream: int) -> Arrivals:
     order = join.pipeline.order
     parts = []
     for entry in join.directory.of(stream):
         columns = columns_of(join.streams[stream], rebuild.rows_of(join, entry))
-        rows = said(join, stream, columns)
+        places = said(join, stream, columns)
         if order is not None and order.synchronised:
-            rows = rows[held.unheard(join, order, stream, columns, rows, entry.first)]
+            waits = held.punctuations_wait(join, order, stream, columns, places, entry.first)
         else:
-            rows = rows[columns.ts[rows] > join.directory.progress[stream]]
-        parts.append(Arrivals(columns.ts[rows], columns.keys.hashes[rows], rows + entry.first))
+            waits = columns.ts[places] > join.directory.progress[stream]
+        found = places[waits]
+        parts.append(Arrivals(columns.ts[found], columns.keys.hashes[found], found + entry.first))
     return Arrivals.concatenate(parts)

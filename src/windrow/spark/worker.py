@@ -10,12 +10,13 @@ _tasks = 0
 
 
 def begin_task() -> None:
-    """Say that a task begins. By the second one, what is in memory is there to stay.
+    """Say that a task begins. At a worker's second one, what it has loaded is frozen.
 
-    Spark collects garbage after each task, and that looks at every object of the libraries that are
-    loaded: 150 ms, on a core that the next stage wants. So they are taken out of its sight. Not in
-    the first task, which still loads, nor after one, while its state is alive: a cycle that is
-    frozen stays for ever. And only in Spark's own processes.
+    Spark collects garbage after each task, and that looks at every object of the libraries: some
+    0.1 s, on a core that the next stage wants. `gc.freeze` takes them out of its sight. Not in the
+    first task, which still loads, and not at the end of one, when its state is alive: a cycle that
+    is frozen is never collected. What little of the second task is there already stays, once. And
+    only in Spark's own processes.
     """
     global _tasks
     if TaskContext.get() is None:
