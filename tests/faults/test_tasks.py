@@ -49,9 +49,12 @@ def test_workers_killed_at_random(driver, query, chance):
         done = job.batches
         until(lambda: job.begun > done or not spark.answers.empty(), 60, spark.tail)  # noqa: B023
         time.sleep(chance.uniform(0, 0.5))
-        if busy := spark.workers(running=True):
-            killed.append(chance.choice(busy))
-            kill(killed[-1:])
+        # Workers have something to do for a few hundredths of a second at a time.
+        while job.batches == done and spark.answers.empty():
+            if busy := spark.workers(running=True):
+                killed.append(chance.choice(busy))
+                kill(killed[-1:])
+                break
         until(lambda: job.batches > done or not spark.answers.empty(), 60, spark.tail)  # noqa: B023
     spark.outcomes(90)
     assert len(killed) >= 3
