@@ -24,8 +24,8 @@ def test_any_batches_and_any_loss_give_the_oracles_rows(how, data):
     rows = data.draw(st.sampled_from([1, 2, 3, 7, 100]))
     losses = data.draw(st.sets(st.integers(0, 9)))
     with arenas() as folder:
-        run = run_case(case, rows, losses, folder)
-    assert_same_rows(run.finish(), duckdb_join(*case.streams, **case.options))
+        found = run_case(case, rows, losses, folder).finish()
+    assert_same_rows(found, duckdb_join(*case.streams, **case.options))
 
 
 @pytest.mark.parametrize("how", ["inner", "full", "anti"])
