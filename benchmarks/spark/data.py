@@ -35,7 +35,7 @@ PASSED = """
 def write(setting: Setting, folder: Path) -> None:
     """Write a setting's files, unless the folder has them."""
     label = folder / "setting.json"
-    text = dumps(asdict(replace(setting, name="", conf={})))
+    text = dumps(asdict(replace(setting, name="", conf={}, note="")))
     if label.exists() and label.read_text() == text:
         return
     for stream, rng in zip(STREAMS, np.random.default_rng(0).spawn(len(STREAMS)), strict=True):

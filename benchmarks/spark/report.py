@@ -97,8 +97,8 @@ def print_setting(runs: Runs, name: str) -> None:
     )
     if setting.hot:
         title += f", {setting.hot:.0%} of the rows in one key"
-    if setting.conf:
-        title += ", with few processes for checkpoint files"
+    if setting.note:
+        title += f", {setting.note}"
     rows = [
         [
             run.title,
