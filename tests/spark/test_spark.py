@@ -130,18 +130,6 @@ def test_what_cannot_run_on_spark_is_refused(spark, files, tables):
         wr.stream(files.batch("a"), name="a", key="k", time="k", window="1 second")
 
 
-def test_a_session_without_the_state_store_is_told_what_to_set(spark, files, tables):
-    name = "spark.sql.streaming.stateStore.providerClass"
-    kept = spark.conf.get(name)
-    frames = files.stream("a"), files.stream("b")
-    spark.conf.unset(name)
-    try:
-        with pytest.raises(wr.WindrowError, match="providerClass"):
-            wr.join(*streams(*frames))
-    finally:
-        spark.conf.set(name, kept)
-
-
 def test_another_number_of_buckets_is_refused_on_restart(files, tables):
     frames = files.stream("a"), files.stream("b")
     files.run(wr.join(*streams(*frames)))

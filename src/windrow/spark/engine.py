@@ -102,7 +102,7 @@ def join(plan: JoinPlan) -> DataFrame:
             "spark.readStream, or both with spark.read"
         )
     if streaming[0]:
-        session.check(spark)
+        session.prepare(spark)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     buckets = bucket_count(plan, partitions)
     ids = bucket_ids(spark, buckets)

@@ -35,6 +35,14 @@ WANTED = {
     "spark.shuffle.compress": "false",
     "spark.python.unix.domain.socket.enabled": "true",
 }
+#: How Spark writes the files of a checkpoint.
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+#: Through Hadoop's `FileSystem`. Spark's own choice, `FileContext`, starts some ten shell processes
+#: (readlink, chmod) for each small file on a local disk, sixty a micro-batch; this one two a file.
+#: The files are the same, and on a local disk so is what either guarantees.
+LOCAL_FILE_MANAGER = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -47,8 +55,23 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     return builder
 
 
-def check(session: SparkSession) -> None:
-    """Refuse a session that lacks what a streaming join needs."""
+def prepare(session: SparkSession) -> None:
+    """Make a session ready for a streaming join; refuse one that lacks what it needs."""
+    _check(session)
+    # Not in `configure`: a builder knows neither the cluster nor what the defaults' file says.
+    if session.conf.get(FILE_MANAGER, None) is None and _on_one_machine(session):
+        session.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
+
+
+def _on_one_machine(session: SparkSession) -> bool:
+    """Whether tasks run here and paths without a scheme are local files."""
+    context = getattr(session, "_jsc", None)  # a session of Spark Connect has none
+    if context is None or not str(session.conf.get("spark.master", "")).startswith("local"):
+        return False
+    return str(context.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
+
+
+def _check(session: SparkSession) -> None:
     for name, value in NEEDED.items():
         found = session.conf.get(name, None)
         if found != value:
