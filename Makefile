@@ -50,7 +50,7 @@ check: $(READY) ## ruff, mypy and the import contracts
 bench: $(READY) ## the benchmarks, as ratios within one run
 	@$(BIN)/windrow bench
 
-bench-spark: $(READY) ## the join on Spark beside Spark's own; three quarters of an hour
+bench-spark: $(READY) ## the join on Spark beside Spark's own; an hour
 	@$(BIN)/python -m benchmarks.spark
 	@$(BIN)/python -m benchmarks.spark.auctions
 

@@ -22,20 +22,21 @@ from benchmarks.spark.settings import SETTINGS
 from benchmarks.spark.systems import SYSTEMS
 from windrow.progress import progress_bar
 
+#: What is close is run in turns: for minutes the machine may be half as fast as it was before.
+CLOSE = ("windrow", "no-join", "in-memory")
 #: Which systems each setting has, in the order they run.
 PLAN = {
     "standard-200k": (
-        "windrow",
-        "no-join",
+        *CLOSE * 2,
         "sync-filter",
         "filter-order",
         "adaptive",
+        *CLOSE,
         "tuned",
-        "in-memory",
         "rocksdb",
     ),
-    "few-processes-200k": ("windrow", "no-join", "in-memory"),
-    "standard-1200k": ("windrow", "no-join", "tuned", "in-memory"),
+    "few-processes-200k": CLOSE * 2,
+    "standard-1200k": (*CLOSE * 2, "tuned"),
     "window-10s": ("windrow", "tuned"),
     "window-600s": ("windrow", "tuned"),
     "even": ("windrow", "tuned"),
@@ -120,13 +121,12 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
                 if SYSTEMS[system].joins:
                     ordered = SYSTEMS[system].order != "none"
                     expected = data.results(setting, folder / name, parameters.count(), ordered)
-                log = out.with_name(f"{out.stem}-{name}-{system}.log")
+                log = out.with_name(f"{out.stem}-{name}-{len(runs)}-{system}.log")
                 with arena_of_its_own(system) as conf:
                     runs.append(measure(replace(parameters, conf=conf), expected, log))
                 progress.advance()
             print_setting(Runs(runs), name)
-            found = [asdict(run) | {"median": run.seconds} for run in runs]
-            out.write_text(json.dumps(found, indent=1))
+            out.write_text(json.dumps([asdict(run) for run in runs], indent=1))
     return runs
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from statistics import median
 
 from benchmarks.measure import CONSOLE, show
 from benchmarks.spark.run_one import Figures
@@ -31,7 +33,7 @@ DISTURBED = 0.25
 
 @dataclass(frozen=True)
 class Run:
-    """One system on one setting."""
+    """One system on one setting, once."""
 
     system: str
     setting: str
@@ -49,11 +51,9 @@ class Run:
         return SYSTEMS[self.system].title
 
     @property
-    def seconds(self) -> float | None:
-        """The median micro-batch after the warm-up."""
-        if self.figures is None:
-            return None
-        return self.figures.median_after(SETTINGS[self.setting].warm)
+    def seconds(self) -> list[float]:
+        """Its micro-batches after the warm-up."""
+        return [] if self.figures is None else self.figures.after(SETTINGS[self.setting].warm)
 
     @property
     def results(self) -> int | None:
@@ -67,23 +67,24 @@ class Run:
 
 
 class Runs:
-    """All runs, by setting and system."""
+    """All runs, by setting and system. One that ran several times has one median over them all."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
-        self.runs = list(runs)
-        self._by_name = {(run.setting, run.system): run for run in runs}
+        self._runs: dict[tuple[str, str], list[Run]] = {}
+        for run in runs:
+            self._runs.setdefault((run.setting, run.system), []).append(run)
 
-    def of(self, setting: str) -> list[Run]:
-        """The runs of a setting."""
-        return [run for run in self.runs if run.setting == setting]
+    def of(self, setting: str) -> list[list[Run]]:
+        """The runs of a setting, those of a system together."""
+        return [runs for (name, _), runs in self._runs.items() if name == setting]
 
     def seconds(self, setting: str, system: str) -> float | None:
-        """The median micro-batch of one run, if there was one."""
-        run = self._by_name.get((setting, system))
-        return None if run is None else run.seconds
+        """The median micro-batch after the warm-up, if a run came that far."""
+        counted = [taken for run in self._runs.get((setting, system), []) for taken in run.seconds]
+        return median(counted) if counted else None
 
     def ratio(self, one: tuple[str, str], other: tuple[str, str]) -> float | None:
-        """One run's time by another's, each given as setting and system."""
+        """One system's time by another's, each given as setting and system."""
         mine, its = self.seconds(*one), self.seconds(*other)
         return None if mine is None or not its else mine / its
 
@@ -101,16 +102,25 @@ def print_setting(runs: Runs, name: str) -> None:
         title += f", {setting.note}"
     rows = [
         [
-            run.title,
-            _or_dash(run.seconds, "{:.3f} s"),
-            _or_dash(runs.ratio((name, run.system), (name, "windrow")), "{:.2f}x"),
-            _or_dash(run.peak_bytes and run.peak_bytes / 2**30, "{:.2f} GiB"),
-            _or_dash(run.results, "{:,}"),
-            "yes" if run.right else "NO",
+            same[0].title,
+            str(len(same)),
+            _or_dash(runs.seconds(name, same[0].system), "{:.3f} s"),
+            _or_dash(runs.ratio((name, same[0].system), (name, "windrow")), "{:.2f}x"),
+            _or_dash(max(run.peak_bytes or 0 for run in same) / 2**30 or None, "{:.2f} GiB"),
+            _or_dash(same[0].results, "{:,}"),
+            "yes" if all(run.right for run in same) else "NO",
         ]
-        for run in runs.of(name)
+        for same in runs.of(name)
     ]
-    header = ["", "micro-batch, median", "by windrow", "peak memory", "results", "as DuckDB"]
+    header = [
+        "",
+        "runs",
+        "micro-batch, median",
+        "by windrow",
+        "peak memory",
+        "results",
+        "as DuckDB",
+    ]
     show(title, header, rows, [])
     for line in [*_targets(runs, name), *_growth(runs, name), *_troubles(runs, name)]:
         CONSOLE.print(f"  {line}", markup=False, highlight=False)
@@ -151,14 +161,14 @@ def _targets(runs: Runs, name: str) -> Iterator[str]:
 def _growth(runs: Runs, name: str) -> Iterator[str]:
     """How a setting's times compare with those of its plainer counterpart."""
     for harder, plainer, words in ((LONG, SHORT, "10 s windows"), (SKEWED, EVEN, "even keys")):
-        for run in runs.of(name) if name == harder else ():
+        for run, *_ in runs.of(name) if name == harder else ():
             times = runs.ratio((harder, run.system), (plainer, run.system))
             if times is not None:
                 yield f"{run.title}: {times:.2f}x its time with {words}"
 
 
 def _troubles(runs: Runs, name: str) -> Iterator[str]:
-    for run in runs.of(name):
+    for run in chain.from_iterable(runs.of(name)):
         if run.trouble:
             yield f"{run.title}: {run.trouble}"
         elif not run.right:

@@ -63,10 +63,9 @@ class Figures:
     finished: bool
     whole_seconds: float
 
-    def median_after(self, warm: int) -> float | None:
-        """The figure that counts; None if the run did not come that far."""
-        counted = self.seconds[warm:]
-        return median(counted) if counted else None
+    def after(self, warm: int) -> list[float]:
+        """The micro-batches that count: none if the run did not come that far."""
+        return self.seconds[warm:]
 
 
 def run(parameters: Parameters, folder: Path) -> Figures:
@@ -126,9 +125,9 @@ def main(text: str) -> None:
         zip(figures.seconds, figures.results, strict=True), start=1
     ):
         print(f"micro-batch {number}: {seconds:.3f} s, {results:,} results", file=sys.stderr)
-    counted = figures.median_after(SETTINGS[parameters.setting].warm)
-    if counted is not None:
-        print(f"{parameters.system}: median {counted:.3f} s", file=sys.stderr)
+    counted = figures.after(SETTINGS[parameters.setting].warm)
+    if counted:
+        print(f"{parameters.system}: median {median(counted):.3f} s", file=sys.stderr)
     print(json.dumps(asdict(figures)))
 
 
