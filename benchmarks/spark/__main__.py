@@ -1,6 +1,6 @@
 """Windrow's join on Spark beside Spark's own, on the same data.
 
-Each system has a process of its own for each setting, with a time limit. See `--help`.
+Each run has a process of its own, with a time limit. See `--help`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,12 @@ from benchmarks.spark.settings import SETTINGS
 from benchmarks.spark.systems import SYSTEMS
 from windrow.progress import progress_bar
 
-#: What is close is run in turns: for minutes the machine may be half as fast as it was before.
-CLOSE = ("windrow", "no-join", "in-memory")
+#: What the closest targets compare runs in turns: a shared machine may be half as fast for minutes.
+CLOSE = ("windrow", "no-join", "in-memory", "few-processes")
 #: Which systems each setting has, in the order they run.
 PLAN = {
-    "standard-200k": (
-        *CLOSE * 2,
-        "sync-filter",
-        "filter-order",
-        "adaptive",
-        *CLOSE,
-        "tuned",
-        "rocksdb",
-    ),
-    "few-processes-200k": CLOSE * 2,
-    "standard-1200k": (*CLOSE * 2, "tuned"),
+    "standard-200k": (*CLOSE * 3, "sync-filter", "filter-order", "adaptive", "tuned", "rocksdb"),
+    "standard-1200k": (*CLOSE[:3] * 2, "tuned"),
     "window-10s": ("windrow", "tuned"),
     "window-600s": ("windrow", "tuned"),
     "even": ("windrow", "tuned"),

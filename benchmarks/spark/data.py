@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, replace
+from functools import cache
 from json import dumps
 from pathlib import Path
 
@@ -35,7 +36,7 @@ PASSED = """
 def write(setting: Setting, folder: Path) -> None:
     """Write a setting's files, unless the folder has them."""
     label = folder / "setting.json"
-    text = dumps(asdict(replace(setting, name="", conf={}, note="")))
+    text = dumps(asdict(replace(setting, name="")))
     if label.exists() and label.read_text() == text:
         return
     for stream, rng in zip(STREAMS, np.random.default_rng(0).spawn(len(STREAMS)), strict=True):
@@ -68,6 +69,7 @@ def linked(source: Path, target: Path, batches: int) -> Path:
     return target
 
 
+@cache
 def results(setting: Setting, folder: Path, batches: int, ordered: bool = False) -> int:
     """How many results the first micro-batches have, by DuckDB's range join.
 

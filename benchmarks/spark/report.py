@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from statistics import median
 
 from benchmarks.measure import CONSOLE, show
@@ -51,9 +50,11 @@ class Run:
         return SYSTEMS[self.system].title
 
     @property
-    def seconds(self) -> list[float]:
-        """Its micro-batches after the warm-up."""
-        return [] if self.figures is None else self.figures.after(SETTINGS[self.setting].warm)
+    def seconds(self) -> float | None:
+        """The median micro-batch after the warm-up."""
+        if self.figures is None:
+            return None
+        return self.figures.median_after(SETTINGS[self.setting].warm)
 
     @property
     def results(self) -> int | None:
@@ -67,7 +68,7 @@ class Run:
 
 
 class Runs:
-    """All runs, by setting and system. One that ran several times has one median over them all."""
+    """All runs, by setting and system."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs: dict[tuple[str, str], list[Run]] = {}
@@ -78,15 +79,22 @@ class Runs:
         """The runs of a setting, those of a system together."""
         return [runs for (name, _), runs in self._runs.items() if name == setting]
 
-    def seconds(self, setting: str, system: str) -> float | None:
-        """The median micro-batch after the warm-up, if a run came that far."""
-        counted = [taken for run in self._runs.get((setting, system), []) for taken in run.seconds]
-        return median(counted) if counted else None
+    def seconds(self, setting: str, system: str) -> list[float]:
+        """The median micro-batch of each run that came so far."""
+        runs = self._runs.get((setting, system), [])
+        return [run.seconds for run in runs if run.seconds is not None]
 
     def ratio(self, one: tuple[str, str], other: tuple[str, str]) -> float | None:
-        """One system's time by another's, each given as setting and system."""
+        """One system's time by another's, each given as setting and system.
+
+        If they ran in turns, that is the median of the turns' ratios.
+        """
         mine, its = self.seconds(*one), self.seconds(*other)
-        return None if mine is None or not its else mine / its
+        if not mine or not its:
+            return None
+        if len(mine) == len(its):
+            return median(a / b for a, b in zip(mine, its, strict=True))
+        return median(mine) / median(its)
 
 
 def print_setting(runs: Runs, name: str) -> None:
@@ -98,29 +106,18 @@ def print_setting(runs: Runs, name: str) -> None:
     )
     if setting.hot:
         title += f", {setting.hot:.0%} of the rows in one key"
-    if setting.note:
-        title += f", {setting.note}"
     rows = [
         [
             same[0].title,
-            str(len(same)),
-            _or_dash(runs.seconds(name, same[0].system), "{:.3f} s"),
+            " ".join(f"{taken:.3f}" for taken in runs.seconds(name, same[0].system)) or "-",
             _or_dash(runs.ratio((name, same[0].system), (name, "windrow")), "{:.2f}x"),
             _or_dash(max(run.peak_bytes or 0 for run in same) / 2**30 or None, "{:.2f} GiB"),
-            _or_dash(same[0].results, "{:,}"),
+            _or_dash(next((run.results for run in same if run.results is not None), None), "{:,}"),
             "yes" if all(run.right for run in same) else "NO",
         ]
         for same in runs.of(name)
     ]
-    header = [
-        "",
-        "runs",
-        "micro-batch, median",
-        "by windrow",
-        "peak memory",
-        "results",
-        "as DuckDB",
-    ]
+    header = ["", "micro-batch, median [s]", "by windrow", "peak memory", "results", "as DuckDB"]
     show(title, header, rows, [])
     for line in [*_targets(runs, name), *_growth(runs, name), *_troubles(runs, name)]:
         CONSOLE.print(f"  {line}", markup=False, highlight=False)
@@ -168,15 +165,15 @@ def _growth(runs: Runs, name: str) -> Iterator[str]:
 
 
 def _troubles(runs: Runs, name: str) -> Iterator[str]:
-    for run in chain.from_iterable(runs.of(name)):
-        if run.trouble:
-            yield f"{run.title}: {run.trouble}"
-        elif not run.right:
-            yield f"{run.title}: {run.results:,} results, but DuckDB has {run.expected:,}"
-        if run.others_cores > DISTURBED:
-            yield (
-                f"{run.title}: disturbed, others kept {run.others_cores:.1f} cores busy meanwhile"
-            )
+    for same in runs.of(name):
+        for number, run in enumerate(same, start=1):
+            who = run.title if len(same) == 1 else f"{run.title}, run {number}"
+            if run.trouble:
+                yield f"{who}: {run.trouble}"
+            elif not run.right:
+                yield f"{who}: {run.results:,} results, but DuckDB has {run.expected:,}"
+            if run.others_cores > DISTURBED:
+                yield f"{who}: disturbed, others kept {run.others_cores:.1f} cores busy meanwhile"
 
 
 def _word(met: bool) -> str:

@@ -63,9 +63,10 @@ class Figures:
     finished: bool
     whole_seconds: float
 
-    def after(self, warm: int) -> list[float]:
-        """The micro-batches that count: none if the run did not come that far."""
-        return self.seconds[warm:]
+    def median_after(self, warm: int) -> float | None:
+        """The figure that counts; None if the run did not come that far."""
+        counted = self.seconds[warm:]
+        return median(counted) if counted else None
 
 
 def run(parameters: Parameters, folder: Path) -> Figures:
@@ -75,7 +76,7 @@ def run(parameters: Parameters, folder: Path) -> Figures:
     data.write(setting, source)
     source = data.linked(source, folder / "input", parameters.count())
     spark = session(parameters.system, parameters.cores, parameters.memory, str(folder / "local"))
-    for name, value in {**setting.conf, **parameters.conf}.items():
+    for name, value in parameters.conf.items():
         spark.conf.set(name, value)
     try:
         return _stream(spark, parameters, source, folder)
@@ -125,9 +126,9 @@ def main(text: str) -> None:
         zip(figures.seconds, figures.results, strict=True), start=1
     ):
         print(f"micro-batch {number}: {seconds:.3f} s, {results:,} results", file=sys.stderr)
-    counted = figures.after(SETTINGS[parameters.setting].warm)
-    if counted:
-        print(f"{parameters.system}: median {median(counted):.3f} s", file=sys.stderr)
+    counted = figures.median_after(SETTINGS[parameters.setting].warm)
+    if counted is not None:
+        print(f"{parameters.system}: median {counted:.3f} s", file=sys.stderr)
     print(json.dumps(asdict(figures)))
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-
-from windrow.spark.session import FILE_MANAGER, LOCAL_FILE_MANAGER
+from dataclasses import dataclass
 
 #: Micro-batches that warm up the JVM, the workers and the kernels, and fill the standard windows.
 WARM = 3
@@ -17,8 +14,7 @@ class Setting:
 
     `rows` are those of one stream in one micro-batch, `rate` its rows per second of event time.
     Keys are uniform; `hot` of all rows have key 0 instead. Micro-batches count after the first
-    `warm`. `conf` are settings of the session, the same for every system, and
-    `note` says what they do.
+    `warm`.
     """
 
     name: str
@@ -30,8 +26,6 @@ class Setting:
     warm: int = WARM
     hot: float = 0.0
     limit_seconds: int = 300
-    conf: Mapping[str, str] = field(default_factory=dict)
-    note: str = ""
 
     @property
     def micros_a_batch(self) -> int:
@@ -66,21 +60,12 @@ def _skew(name: str, hot: float) -> Setting:
     return Setting(name, rows=20_000, batches=8, rate=10, keys=300, window_seconds=30, hot=hot)
 
 
-# Long enough that the JVM has compiled most of what it runs: after a dozen micro-batches the times
-# still fall. After 72 the medians are lower still, windrow's by 10 % and Spark's in memory by 21 %.
-STANDARD = Setting("standard-200k", 100_000, 36, 10_000, 300_000, 30, limit_seconds=600)
-
 SETTINGS = {
     setting.name: setting
     for setting in (
-        STANDARD,
-        replace(
-            STANDARD,
-            name="few-processes-200k",
-            # What a join of windrow chooses by itself on a local disk, for Spark's own as well.
-            conf={FILE_MANAGER: LOCAL_FILE_MANAGER},
-            note="few processes for checkpoint files, for all",
-        ),
+        # Long enough that the JVM has compiled most of what it runs: after a dozen micro-batches
+        # the times still fall.
+        Setting("standard-200k", 100_000, 36, 10_000, 300_000, 30, limit_seconds=600),
         Setting("standard-1200k", 600_000, 7, 10_000, 300_000, 30, limit_seconds=600),
         _growth(10),
         _growth(600),

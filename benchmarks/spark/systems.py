@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windrow.spark.session import FILE_MANAGER, LOCAL_FILE_MANAGER
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
 ROCKSDB = {f"{STATE_STORE}.providerClass": f"{PROVIDERS}.RocksDBStateStoreProvider"}
+IN_MEMORY = {f"{STATE_STORE}.providerClass": f"{PROVIDERS}.HDFSBackedStateStoreProvider"}
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,12 @@ SYSTEMS = {
             f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
         },
     ),
-    "in-memory": System(
-        "Spark, in memory",
+    "in-memory": System("Spark, in memory", native=True, conf=IN_MEMORY),
+    # With what a join of windrow sets for itself when checkpoints are on a local disk.
+    "few-processes": System(
+        "Spark, in memory, few processes",
         native=True,
-        conf={f"{STATE_STORE}.providerClass": f"{PROVIDERS}.HDFSBackedStateStoreProvider"},
+        conf={**IN_MEMORY, FILE_MANAGER: LOCAL_FILE_MANAGER},
     ),
     "rocksdb": System("Spark, RocksDB default", native=True, conf=ROCKSDB, most_batches=6),
 }

@@ -7,7 +7,7 @@ stdin is a request and gets one line on stdout:
     {"read": query}                       the sink's rows, as Spark reads them, into one file
 
 An outcome has the `error`, or None, and how many buckets found their state in an arena (`hits`) or
-made it again (`rebuilds`).
+made it again (`rebuilds`); `manager` is how the session writes checkpoints, if it says so.
 
 A query is a dict: `folder` and what `DEFAULTS` names.
 """
@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import windrow as wr
+from windrow.spark.session import FILE_MANAGER
 
 SCHEMA = "k STRING, t TIMESTAMP, v BIGINT, beat BOOLEAN"
 #: For short runs: no optimising compiler, and one thread for garbage.
@@ -163,7 +164,8 @@ def run(spark, queries, seconds):
         except Exception as error:
             running.append(short(error))
     deadline = time.monotonic() + seconds
-    return [outcome(query, deadline) for query in running]
+    manager = spark.conf.get(FILE_MANAGER, None)
+    return [{**outcome(query, deadline), "manager": manager} for query in running]
 
 
 def outcome(query, deadline):

@@ -2,6 +2,8 @@
 
 import pytest
 
+from windrow.spark.session import LOCAL_FILE_MANAGER
+
 from .cluster import HOSTS
 from .harness import kill, until
 
@@ -29,7 +31,7 @@ def test_executors_apart_from_the_driver(driver, query):
     job = query(files=6, files_each=2)
     job.offer()
     spark = driver(**LOCAL_CLUSTER)
-    spark.run(job)
+    assert spark.run(job)["manager"] == LOCAL_FILE_MANAGER
     job.check(spark.result(job))
 
 
@@ -74,6 +76,7 @@ def test_a_cluster_that_loses_a_worker(cluster, driver, query):
     assert len(victims) >= 3, "a worker, its executor and Python"
     assert job.batches < 10
     kill(victims)
-    spark.outcomes(150)
+    (outcome,) = spark.outcomes(150)
+    assert outcome["manager"] is None, "a cluster may have its files anywhere"
     assert job.batches == 11
     job.check(spark.result(job))

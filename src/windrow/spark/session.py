@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JJavaError
 
 from windrow.model import WindrowError
 
@@ -39,10 +42,10 @@ WANTED = {
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 #: Through Hadoop's `FileSystem`. Spark's own choice, `FileContext`, starts some ten shell processes
 #: (readlink, chmod) for each small file on a local disk, sixty a micro-batch; this one two a file.
-#: The files are the same, and on a local disk so is what either guarantees.
 LOCAL_FILE_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -58,17 +61,34 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 def prepare(session: SparkSession) -> None:
     """Make a session ready for a streaming join; refuse one that lacks what it needs."""
     _check(session)
-    # Not in `configure`: a builder knows neither the cluster nor what the defaults' file says.
-    if session.conf.get(FILE_MANAGER, None) is None and _on_one_machine(session):
+    # Not in `configure`: a builder knows neither the cluster nor spark-defaults.conf.
+    if _files_are_local(session) and _knows(session, LOCAL_FILE_MANAGER):
         session.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
 
 
-def _on_one_machine(session: SparkSession) -> bool:
-    """Whether tasks run here and paths without a scheme are local files."""
+def _files_are_local(session: SparkSession) -> bool:
+    """Whether tasks run here, checkpoints go to a local disk, and nobody said how to write them.
+
+    On other file systems a retried task's file may not replace the first through `FileSystem`.
+    """
     context = getattr(session, "_jsc", None)  # a session of Spark Connect has none
     if context is None or not str(session.conf.get("spark.master", "")).startswith("local"):
         return False
-    return str(context.hadoopConfiguration().get("fs.defaultFS")).startswith("file:")
+    hadoop = context.hadoopConfiguration()
+    if session.conf.get(FILE_MANAGER, None) or hadoop.get(FILE_MANAGER):
+        return False
+    place = session.conf.get(CHECKPOINTS, None) or ""
+    scheme = urlsplit(place).scheme or urlsplit(hadoop.get("fs.defaultFS")).scheme
+    return scheme == "file"
+
+
+def _knows(session: SparkSession, name: str) -> bool:
+    """Whether this Spark has a class: they move between versions."""
+    try:
+        session._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
+    except Py4JJavaError:
+        return False
+    return True
 
 
 def _check(session: SparkSession) -> None:
