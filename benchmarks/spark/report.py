@@ -117,7 +117,7 @@ def print_setting(runs: Runs, name: str) -> None:
         ]
         for same in runs.of(name)
     ]
-    header = ["", "micro-batch, median [s]", "by windrow", "peak memory", "results", "as DuckDB"]
+    header = ["", "seconds a micro-batch", "by windrow", "peak memory", "results", "as DuckDB"]
     show(title, header, rows, [])
     for line in [*_targets(runs, name), *_growth(runs, name), *_troubles(runs, name)]:
         CONSOLE.print(f"  {line}", markup=False, highlight=False)
