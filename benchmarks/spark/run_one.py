@@ -5,7 +5,7 @@
 prints what each micro-batch took to stderr and all figures as JSON to stdout. Further parameters:
 `batches` (fewer than the setting's), `data` (a folder; the setting's files are written there if it
 has none), `limit_seconds`, `cores`, `memory`, `conf` (settings of the session on top of the
-system's and the setting's), and `progress` (a file for Spark's own reports).
+system's), and `progress` (a file for Spark's own reports).
 """
 
 from __future__ import annotations

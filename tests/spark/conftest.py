@@ -51,14 +51,19 @@ class Files:
             .parquet(str(self.folder / name))
         )
 
-    def run(self, frame, out="out", checkpoint="checkpoint"):
+    def run(self, frame, out="out", checkpoint="checkpoint", **trigger):
         """Run a streaming query over all files there are; returns all that it ever wrote."""
         query = (
             frame.writeStream.format("parquet")
             .option("checkpointLocation", str(self.folder / checkpoint))
-            .trigger(availableNow=True)
+            .trigger(**trigger or {"availableNow": True})
             .start(str(self.folder / out))
         )
+        if "processingTime" in trigger:
+            try:
+                query.processAllAvailable()
+            finally:
+                query.stop()
         assert query.awaitTermination(180), "the query did not end in time"
         return self.spark.read.parquet(str(self.folder / out)).toArrow()
 

@@ -60,6 +60,17 @@ def test_streams_give_the_oracles_rows_through_a_restart(files, tables):
     assert_same_rows(got, duckdb_join(*streams(*whole), how="full"))
 
 
+@pytest.mark.parametrize(
+    "trigger", [{"once": True}, {"processingTime": "50 milliseconds"}], ids=str
+)
+def test_other_triggers_give_them_too(files, tables, trigger):
+    for name in "ab":
+        files.write(name, flush(FLUSH), 1)
+    joined = wr.join(*streams(files.stream("a"), files.stream("b")), how="full")
+    got = files.run(joined, **trigger)
+    assert_same_rows(got, duckdb_join(*streams(*tables), how="full"))
+
+
 def test_a_condition_and_late_rows_on_spark(files):
     one = pa.table(
         {
