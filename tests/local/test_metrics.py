@@ -198,4 +198,4 @@ def test_what_waiting_input_needs_is_not_stale():
             pass
         stale.append(run.figures().stale["a"])
     assert stale == [0, 0, 0]
-    assert run.figures().matches == 3
+    assert run.figures().matches == 4
