@@ -184,7 +184,7 @@ def join_punctuated(
                     _, _, value, _ = ls.read(n, other, its)
                     e.touch(cur, asked, out, side, row, 1 - side, value >> i_.FLAG_BITS, e.REMOVED)
                     cur[c.DISCARDED_ONE + side] += 1
-            elif settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]:
+            elif settles and side == 0 and matched.flags[c.flag_at(asked, matched, 0, row)]:
                 if not e.has_room(cur, out):
                     return c.FULL
                 e.touch(cur, asked, out, side, row, side, row, e.REMOVED)

@@ -244,6 +244,21 @@ class PunctuatedJoin(WindowJoin):
         state = self.state
         purge.mark_rings(state.lists.arrays(), state.nodes.arrays(), self.promises.span)
 
+    def promised(self, before: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """By stream, rows and times of the punctuations before a time that are flags or to act.
+
+        Those that act in the batch under way are among them, whether they have or not.
+        """
+        found = []
+        acting = self._events.events
+        for stream in range(STREAMS):
+            nodes = self.state.flags_before(stream, before)
+            waiting, now = self.pending[stream], acting[acting[:, 3] == stream]
+            rows = np.concatenate([row_of(nodes), waiting.row, now[:, 2]])
+            ts = np.concatenate([nodes[:, ls.TS], waiting.ts, now[:, 0]])
+            found.append((rows[ts < before], ts[ts < before]))
+        return found
+
     # -- figures ---------------------------------------------------------------------------
 
     def counted(self, first: int, stream: int) -> int:

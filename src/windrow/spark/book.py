@@ -147,6 +147,7 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
         unmatched=sum(bucket.unmatched for bucket in buckets),
         ended=sum(bucket.ended for bucket in buckets),
         finals=sum(bucket.finals for bucket in buckets),
+        partials=sum(bucket.partials for bucket in buckets),
         live_rows=summed([bucket.live_rows for bucket in buckets]),
         live_bytes=summed([bucket.live_bytes for bucket in buckets]),
         flags=summed([bucket.flags for bucket in buckets]),

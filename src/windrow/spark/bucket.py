@@ -32,7 +32,7 @@ from windrow.state.punctuated_state import PunctuatedState
 from windrow.state.room import HEAP, Room
 
 #: Raised whenever the meaning of the state's arrays changes.
-LAYOUT = 3
+LAYOUT = 4
 
 
 @dataclass(frozen=True)

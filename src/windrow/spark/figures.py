@@ -74,6 +74,7 @@ class BucketFigures:
     flags: Sequence[int] = (0, 0)
     ended: int = 0
     finals: int = 0
+    partials: int = 0
     order: OrderFigures | None = None
 
 
@@ -176,7 +177,8 @@ class Tally:
                 state.live_flags(stream) if isinstance(state, PunctuatedState) else 0
                 for stream in streams
             ),
-            ended, finals, self._order(pipeline.order),
+            ended, finals, 0 if pipeline.finals is None else pipeline.finals.held(),
+            self._order(pipeline.order),
         )  # fmt: skip
 
     def _order(self, order: InOrder | None) -> OrderFigures | None:

@@ -98,8 +98,8 @@ def _folded(told: NDArray[np.int64], span: int, passed: int, complete: bool) -> 
 def _log_finals(join: BucketJoin, finals: Finals) -> None:
     """Write the partial rows of this batch down, and which ones have gone into finals."""
     directory = join.directory
-    if len(directory.partials) >= MOST_PARTIALS:
-        finals.renew()
+    if len(directory.partials) >= MOST_PARTIALS and not finals.renewed:
+        join.pipeline.merge_finals()
     oldest = finals.oldest()
     renewed = finals.renewed
     for partials in list(directory.partials):
