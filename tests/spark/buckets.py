@@ -167,7 +167,7 @@ def logs(run):
     found = []
     for store in run.stores:
         if store.text is not None:
-            text = {**json.loads(store.text), "token": "", "live": []}
+            text = {**json.loads(store.text), "token": "", "live": [], "arena": ""}
             found.append((text, store.blobs))
     return found
 

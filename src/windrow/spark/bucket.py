@@ -119,10 +119,14 @@ class BucketJoin:
         store: Store,
         arena: Arena | None = None,
         built: int = 0,
+        kept: Directory | None = None,
     ) -> BucketJoin:
-        """The bucket as its directory says: from the arena, rebuilt from the log, or new."""
-        text = store.directory()
-        if text is None:
+        """The bucket as its directory says: from the arena, rebuilt from the log, or new.
+
+        `kept` is the directory, if the caller has read it already.
+        """
+        kept = kept or Directory.of_store(store)
+        if kept is None:
             if arena is not None:
                 arena.clear()
             fresh = cls(plan, buckets, store, arena, built=built)
@@ -132,7 +136,6 @@ class BucketJoin:
             if fresh.pipeline.order is not None:
                 fresh.pipeline.order.begin(arena or HEAP)
             return fresh
-        kept = Directory.from_text(text)
         check_question(kept, buckets, question(plan))
         found = None if arena is None else arena.open(kept.token)
         join = cls(plan, buckets, store, arena, built=built)

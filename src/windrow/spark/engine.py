@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import book, rebuild, session
+from windrow.spark import arenas, book, rebuild, session, tidy
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
@@ -103,6 +103,7 @@ def join(plan: JoinPlan) -> DataFrame:
         )
     if streaming[0]:
         session.prepare(spark)
+        tidy.watch(spark, spark.conf.get(session.ARENA, None))
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     buckets = bucket_count(plan, partitions)
     ids = bucket_ids(spark, buckets)
@@ -121,6 +122,7 @@ def join(plan: JoinPlan) -> DataFrame:
         finite=not streaming[0],
         built=time.time_ns() // 1000,
         arena=spark.conf.get(session.ARENA, None),
+        owner=arenas.this_process(),
         reporter=reporter,
     )
     joined = (

@@ -125,6 +125,9 @@ class Directory:
     next_partial: int = 0
     #: Where an ordered join stands, beside the rows that wait and are held.
     order: dict[str, Any] | None = None
+    #: What the bucket's arenas are called, beside the query's name. Drawn at random, because a
+    #: worker cannot tell two joins of a query apart, but each has its own directory.
+    arena: str = ""
 
     def number(self) -> int:
         """A number for the next blob."""
@@ -156,6 +159,12 @@ class Directory:
         for name in ("chunks", "deltas", "changes", "partials"):
             plain[name] = [list(asdict(part).values()) for part in plain[name]]
         return json.dumps(plain)
+
+    @classmethod
+    def of_store(cls, store: Store) -> Directory | None:
+        """A store's directory; None at the beginning."""
+        text = store.directory()
+        return None if text is None else cls.from_text(text)
 
     @classmethod
     def from_text(cls, text: str) -> Directory:
