@@ -23,6 +23,8 @@ from windrow.model import Stream
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Rows
 
+#: How the names of columns that are added to stored rows begin.
+RESERVED = "__windrow_"
 #: A column of chunks that were merged over gaps: each row's id, counted from the chunk's first.
 ROW = "__windrow_row"
 

@@ -14,7 +14,7 @@ from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
-from windrow.spark import arenas
+from windrow.spark import arenas, buckets
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import Tally
@@ -67,18 +67,25 @@ class SparkStore:
 class Job:
     """What a worker must know of a join: the question, and how to go about it.
 
+    `buckets`: how many; None: as many as the query has partitions. `partitions` is as in `Pack`.
     `built`: when the join was put together (µs). `arena`: where arenas go; None leaves it open.
     `owner`: the driver, as `arenas` knows a process.
     """
 
     plan: JoinPlan
     output: Output
-    buckets: int
+    buckets: int | None
+    partitions: int
     finite: bool
     built: int
     arena: str | None
     owner: str
     reporter: Reporter
+
+    @property
+    def bucket_count(self) -> int:
+        """How many buckets there are, in a task."""
+        return self.buckets or buckets.of_task(self.partitions)
 
 
 class JoinProcessor(StatefulProcessor):
@@ -98,7 +105,7 @@ class JoinProcessor(StatefulProcessor):
         bucket = int(key[0])
         begun = time.perf_counter()
         if self.job.finite:
-            join = BucketJoin(self.job.plan, self.job.buckets, self.store, finite=True)
+            join = BucketJoin(self.job.plan, self.job.bucket_count, self.store, finite=True)
             yield from self._join(bucket, packed, join, begun)
             return
         kept = Directory.of_store(self.store)
@@ -121,7 +128,7 @@ class JoinProcessor(StatefulProcessor):
 
     def _open(self, kept: Directory | None, arena: Arena | None) -> BucketJoin:
         job = self.job
-        return BucketJoin.open(job.plan, job.buckets, self.store, arena, job.built, kept)
+        return BucketJoin.open(job.plan, job.bucket_count, self.store, arena, job.built, kept)
 
     def _join(
         self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
