@@ -10,7 +10,7 @@ new life has a final of its own. A key without results has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from windrow.operators.partials import (
     value_of,
 )
 from windrow.operators.payload import Payload
+from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.lists import Lists
 from windrow.state.room import Room
 
@@ -83,8 +84,8 @@ class Finals:
         ended = [self._ended(end) for end in ends]
         times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
         hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
-        if results:
-            self._add(results, hashes, times)
+        for group in self._bounded(results):
+            self._add(group, hashes, times)
         if not len(times):
             return None
         names = self.schema.names[: len(self.plan.streams[0].key or ())]
@@ -94,6 +95,30 @@ class Finals:
         return self._finish(hashes, times, columns)
 
     # -- results ---------------------------------------------------------------------------
+
+    def _bounded(self, results: Sequence[Piece]) -> Iterator[list[Piece]]:
+        """The results in groups whose columns are not too large to be aggregated at once."""
+        parts: list[Piece] = []
+        totals: list[float] = []
+        for piece in results:
+            sizes = self._sizes(piece)
+            for start, stop in cuts(sizes, len(piece)):
+                parts.append(piece.part(start, stop))
+                totals.append(float(np.broadcast_to(sizes, len(piece))[start:stop].sum()))
+        for start, stop in cuts(np.array(totals), len(parts)):
+            yield parts[start:stop]
+
+    def _sizes(self, piece: Piece) -> RowBytes:
+        """The bytes that `_columns` gathers for each row."""
+        total: RowBytes = 16.0
+        there = next(s for s, rows in enumerate(piece.rows) if rows is not None)
+        for stream, rows in enumerate(piece.rows):
+            asked = [f.column for f in self.plan.finals if f.stream == stream and f.column]
+            if stream == there:
+                asked += self.plan.streams[stream].key or ()
+            if rows is not None:
+                total = total + self.payloads[stream].sizes(rows, asked)
+        return total
 
     def _add(
         self, results: Sequence[Piece], ended: NDArray[np.int64], until: NDArray[np.int64]

@@ -151,7 +151,7 @@ class Pipeline:
             elif self.finals is not None:
                 final = self.finals.absorb(piece)
                 if final is not None:
-                    yield from bounded(final)
+                    yield from bounded([final])
             elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
                 yield from self._bounded(piece)
 

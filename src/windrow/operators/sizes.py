@@ -9,7 +9,7 @@ the columns' offsets, two lookups a column, so that one wide row among narrow on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -109,11 +109,17 @@ def cuts(sizes: RowBytes, length: int) -> Iterator[tuple[int, int]]:
         start, before = stop, float(ends[stop - 1])
 
 
-def bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A batch in slices of at most `PIECE_BYTES`."""
-    sizes = Sizes.of_columns(batch.columns, batch.num_rows)
-    for start, stop in cuts(sizes.bounding(np.arange(batch.num_rows)), batch.num_rows):
-        yield batch.slice(start, stop - start)
+def bounded(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of some batches in batches of at most `PIECE_BYTES`."""
+    sizes = [
+        Sizes.of_columns(batch.columns, batch.num_rows).bounding(np.arange(batch.num_rows))
+        for batch in batches
+    ]
+    each = [np.broadcast_to(s, b.num_rows) for s, b in zip(sizes, batches, strict=True)]
+    table = pa.Table.from_batches(batches)
+    for start, stop in cuts(np.concatenate(each), table.num_rows):
+        (batch,) = table.slice(start, stop - start).combine_chunks().to_batches()
+        yield batch
 
 
 # -- by type -----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
+from windrow.operators.sizes import bounded, cuts
 from windrow.spark import blobs, held, punctuations, rebuild, renew
 from windrow.spark.chunks import Chunk
 from windrow.spark.log import NO_STREAM, Delta, Entry, expired_chunks
@@ -181,8 +182,16 @@ def _runs_of_chunks(join: BucketJoin, side: int) -> Iterator[list[Entry]]:
 
     for (_, _, small), run in groupby(entries, key=kind):
         for stretch in _neighbours(run):
-            if small and len(stretch) >= MERGED_AT_ONCE:
-                yield stretch
+            if small:
+                yield from (part for part in _handy(stretch) if len(part) >= MERGED_AT_ONCE)
+
+
+def _handy(stretch: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Parts of a stretch that are not too large to be read at once. Batches stay whole."""
+    batches = [list(group) for _, group in groupby(stretch, key=lambda entry: entry.batch)]
+    sizes = np.array([sum(entry.bytes for entry in batch) for batch in batches], np.float64)
+    for start, stop in cuts(sizes, len(batches)):
+        yield [entry for batch in batches[start:stop] for entry in batch]
 
 
 def _neighbours(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
@@ -210,26 +219,38 @@ def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
         place += len(records)
     names = join.plan.streams[side].schema.names
     opened = [rebuild.rows_of(join, entry) for entry in entries]
-    columns = [pa.concat_arrays([rows.column(name) for rows in opened]) for name in names]
-    merged = pa.RecordBatch.from_arrays([*columns, pa.array(order)], [*names, rebuild.ORDER])
-    blob = blobs.encode(merged).to_pybytes()
+    places = np.split(order, np.cumsum([batch.num_rows for batch in opened])[:-1])
+    merged = [
+        pa.RecordBatch.from_arrays(
+            [*(batch.column(name) for name in names), pa.array(mine)], [*names, rebuild.ORDER]
+        )
+        for batch, mine in zip(opened, places, strict=True)
+    ]
     at = join.directory.chunks.index(first)
     forget(join, entries)
+    there = len(join.directory.chunks)
     entry = replace(
         entries[-1],
-        number=join.directory.number(),
         first=first.first,
-        rows=rows,
         oldest=min(entry.oldest for entry in entries),
         newest=max(entry.newest for entry in entries),
-        bytes=len(blob),
         own_before=BEGINNING,
         merged=first.merged + 1,
     )
-    keep(join, entry, blob)
+    for part in bounded(merged):
+        write_rows(join, entry, part)
+        entry = replace(entry, first=entry.first + part.num_rows)
     # Where its parts were: the order of chunks is the order of their batches.
-    join.directory.chunks.insert(at, join.directory.chunks.pop())
-    join.payloads[side].add(Chunk(entry.first, entry.rows, entry.number, merged))
+    chunks = join.directory.chunks
+    chunks[at:] = chunks[there:] + chunks[at:there]
+
+
+def write_rows(join: BucketJoin, entry: Entry, batch: pa.RecordBatch) -> None:
+    """Log rows as a chunk of its own, which is like this entry but for its number and size."""
+    blob = blobs.encode(batch).to_pybytes()
+    number = join.directory.number()
+    keep(join, replace(entry, number=number, rows=batch.num_rows, bytes=len(blob)), blob)
+    join.payloads[entry.stream].add(Chunk(entry.first, batch.num_rows, number, batch))
 
 
 def _reach_at(join: BucketJoin, batch: int, side: int) -> int:
