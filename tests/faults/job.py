@@ -19,7 +19,7 @@ import time
 
 import pyarrow.parquet as pq
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 import windrow as wr
 from windrow.spark.session import FILE_MANAGER
@@ -40,6 +40,8 @@ DEFAULTS = {
     "arena": None,
     # Whether arenas stay when the query ends.
     "keep": True,
+    # The length of a text that every row of the first stream has inside the join; 0: none.
+    "text": 0,
 }
 
 
@@ -146,7 +148,8 @@ def start(spark, query):
         .parquet(f"{folder}/{name}")
         for name in "ab"
     ]
-    joined = wr.join(*streams(*frames), how=query["how"])
+    frames[0] = with_text(frames[0], query["text"])
+    joined = without_text(wr.join(*streams(*frames), how=query["how"]), query["text"])
     if query["hook"]:
         os.makedirs(f"{folder}/notes", exist_ok=True)
         joined = joined.mapInArrow(HOOKS[query["hook"]](folder), joined.schema)
@@ -156,6 +159,19 @@ def start(spark, query):
         .trigger(availableNow=True)
         .start(f"{folder}/out")
     )
+
+
+def with_text(frame, length):
+    """The rows with a text of that length."""
+    return frame.withColumn("text", functions.expr(f"repeat('x', {length})")) if length else frame
+
+
+def without_text(joined, length):
+    """The results without it, of those that have it as it was."""
+    if not length:
+        return joined
+    whole = joined.filter(functions.length("a.text") == length)
+    return whole.withColumn("a", functions.col("a").dropFields("text"))
 
 
 def run(spark, queries, seconds):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from windrow import expressions
 from windrow.model import Stream
 from windrow.operators.columns import columns_of, plain
+from windrow.operators.sizes import RowBytes, Sizes
 
 
 class TablePayload:
@@ -22,6 +25,7 @@ class TablePayload:
         self.whole = [plain(gatherable(column)) for column in self.table.columns]
         self.columns = columns_of(stream, self.table)
         self._extracted: dict[str, pa.Array] = {}
+        self._sizes: dict[tuple[str, ...] | None, Sizes] = {}
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -43,9 +47,20 @@ class TablePayload:
 
     def column(self, path: str, rows: NDArray[np.int64]) -> pa.Array:
         """A possibly dotted column of the given rows."""
+        return gather(self._column(path), rows)
+
+    def _column(self, path: str) -> pa.Array:
         if path not in self._extracted:
             self._extracted[path] = plain(gatherable(expressions.extract(self.table, path)))
-        return gather(self._extracted[path], rows)
+        return self._extracted[path]
+
+    def sizes(self, rows: NDArray[np.int64], paths: Sequence[str] | None = None) -> RowBytes:
+        """The bytes of these rows, of the columns at these paths or of all."""
+        asked = None if paths is None else tuple(paths)
+        if asked not in self._sizes:
+            columns = self.whole if asked is None else [self._column(path) for path in asked]
+            self._sizes[asked] = Sizes.of_columns(columns, len(self))
+        return self._sizes[asked].bounding(rows)
 
     def struct(
         self, rows: NDArray[np.int64] | None, length: int, kind: pa.StructType

@@ -67,6 +67,18 @@ class Piece:
     rows: tuple[Rows | None, ...]
     ts: Rows
 
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def part(self, start: int, stop: int) -> Piece:
+        """A stretch of them."""
+        return self.chosen(slice(start, stop))
+
+    def chosen(self, which: slice | Rows) -> Piece:
+        """Some of them, in that order."""
+        rows = tuple(None if ids is None else ids[which] for ids in self.rows)
+        return Piece(self.kind, rows, self.ts[which])
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -77,6 +89,22 @@ class Mixture:
 
     pieces: tuple[Piece, ...]
     places: Rows
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def part(self, start: int, stop: int) -> Mixture:
+        """A stretch of them."""
+        wanted = self.places[start:stop]
+        pieces, places = [], np.empty(len(wanted), np.int64)
+        first = done = 0
+        for piece in self.pieces:
+            mine = np.flatnonzero((wanted >= first) & (wanted < first + len(piece)))
+            if len(mine):
+                pieces.append(piece.chosen(wanted[mine] - first))
+                places[mine] = np.arange(done, done + len(mine))
+            first, done = first + len(piece), done + len(mine)
+        return Mixture(tuple(pieces), places)
 
     @property
     def ts(self) -> Rows:

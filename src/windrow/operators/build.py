@@ -12,6 +12,7 @@ from windrow.model import CountWindow, JoinPlan
 from windrow.operators.count_join import CountJoin
 from windrow.operators.payload import Payload, Rows
 from windrow.operators.punctuated_join import Promises, PunctuatedJoin, SameRows
+from windrow.operators.sizes import cuts
 from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
 from windrow.state.directory import SameKey
 from windrow.state.join_state import JoinState
@@ -87,20 +88,38 @@ def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
         condition = expressions.condition(plan.condition, schemas)
     if exact and condition is None:
         return None
-    sides = {stream.name: number for number, stream in enumerate(plan.streams)}
+    holds = None if condition is None else judge(condition, plan, payloads)
 
     def verify(first: Rows, second: Rows) -> NDArray[np.bool_]:
         verdict = np.ones(len(first), np.bool_)
         if not exact:
             verdict = one.same_keys(first, two, second)
-        if condition is not None:
-            rows = (first[verdict], second[verdict])
-            inputs = {
-                (name, path): payloads[sides[name]].column(path, rows[sides[name]])
-                for name, path in condition.columns
-            }
-            held = condition.evaluate(inputs, len(rows[0])).to_numpy(zero_copy_only=False)
-            verdict[verdict] = held
+        if holds is not None:
+            verdict[verdict] = holds(first[verdict], second[verdict])
         return verdict
 
     return verify
+
+
+def judge(condition: expressions.Expression, plan: JoinPlan, payloads: Sequence[Payload]) -> Verify:
+    """Whether the condition holds, pair by pair; of wide columns few pairs at a time."""
+    sides = {stream.name: number for number, stream in enumerate(plan.streams)}
+    paths = [
+        [path for name, path in condition.columns if sides[name] == side]
+        for side in range(len(payloads))
+    ]
+
+    def holds(first: Rows, second: Rows) -> NDArray[np.bool_]:
+        rows = (first, second)
+        verdict = np.empty(len(first), np.bool_)
+        sizes = payloads[0].sizes(first, paths[0]) + payloads[1].sizes(second, paths[1])
+        for start, stop in cuts(sizes, len(verdict)):
+            inputs = {
+                (name, path): payloads[sides[name]].column(path, rows[sides[name]][start:stop])
+                for name, path in condition.columns
+            }
+            held = condition.evaluate(inputs, stop - start)
+            verdict[start:stop] = held.to_numpy(zero_copy_only=False)
+        return verdict
+
+    return holds

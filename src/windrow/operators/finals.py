@@ -27,7 +27,7 @@ last digits; all other aggregates are exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,6 +56,7 @@ from windrow.operators.partials import (
     value_of,
 )
 from windrow.operators.payload import Payload
+from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.lists import Lists
 from windrow.state.room import Room
 
@@ -120,8 +121,8 @@ class Finals:
         ended = [self._ended(end) for end in ends]
         times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
         hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
-        if results:
-            self._add(results, hashes, times, promises)
+        for group in self._bounded(results):
+            self._add(group, hashes, times, promises)
         if not len(times):
             return None
         names = self.schema.names[: len(self.plan.streams[0].key or ())]
@@ -131,6 +132,30 @@ class Finals:
         return self._finish(hashes, times, columns)
 
     # -- results ---------------------------------------------------------------------------
+
+    def _bounded(self, results: Sequence[Piece]) -> Iterator[list[Piece]]:
+        """The results in groups whose columns are not too large to be aggregated at once."""
+        parts: list[Piece] = []
+        totals: list[float] = []
+        for piece in results:
+            sizes = self._sizes(piece)
+            for start, stop in cuts(sizes, len(piece)):
+                parts.append(piece.part(start, stop))
+                totals.append(float(np.broadcast_to(sizes, len(piece))[start:stop].sum()))
+        for start, stop in cuts(np.array(totals), len(parts)):
+            yield parts[start:stop]
+
+    def _sizes(self, piece: Piece) -> RowBytes:
+        """The bytes that `_columns` gathers for each row."""
+        total: RowBytes = 16.0
+        there = next(s for s, rows in enumerate(piece.rows) if rows is not None)
+        for stream, rows in enumerate(piece.rows):
+            asked = [f.column for f in self.plan.finals if f.stream == stream and f.column]
+            if stream == there:
+                asked += self.plan.streams[stream].key or ()
+            if rows is not None:
+                total = total + self.payloads[stream].sizes(rows, asked)
+        return total
 
     def _add(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.kernels import hashing
+from windrow.operators.sizes import Sizes, cuts
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,30 @@ class Keys:
     ) -> NDArray[np.bool_]:
         """Do these rows' keys equal those rows' keys of the other stream, pair by pair?"""
         verdict = np.ones(len(rows), np.bool_)
+        sizes = self._sizes.bounding(rows) + other._sizes.bounding(others)
+        for start, stop in cuts(sizes, len(rows)):
+            part = slice(start, stop)
+            self._judge(rows[part], other, others[part], verdict[part])
+        return verdict
+
+    def _judge(
+        self,
+        rows: NDArray[np.int64],
+        other: Keys,
+        others: NDArray[np.int64],
+        verdict: NDArray[np.bool_],
+    ) -> None:
         for mine, its in zip(self.columns, other.columns, strict=True):
             if isinstance(mine, np.ndarray):
                 verdict &= mine[rows] == its[others]
             else:
                 same = pc.equal(pc.take(mine, pa.array(rows)), pc.take(its, pa.array(others)))
                 verdict &= pc.fill_null(same, False).to_numpy(zero_copy_only=False)
-        return verdict
+
+    @cached_property
+    def _sizes(self) -> Sizes:
+        columns = [column for column in self.columns if not isinstance(column, np.ndarray)]
+        return Sizes.of_columns(columns, len(self.hashes))
 
 
 def hash_keys(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Keys:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from windrow.operators.sizes import RowBytes
 
 Rows = NDArray[np.int64]
 
@@ -29,3 +32,6 @@ class Payload(Protocol):
 
     def struct(self, rows: Rows | None, length: int, kind: pa.StructType) -> pa.StructArray:
         """These rows as structs of that type; None: as many nulls."""
+
+    def sizes(self, rows: Rows, paths: Sequence[str] | None = None) -> RowBytes:
+        """The bytes of these rows, of the columns at these paths or of all."""

@@ -26,6 +26,7 @@ from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
 from windrow.operators.punctuated_join import PunctuatedJoin
+from windrow.operators.sizes import RowBytes, bounded, cuts
 from windrow.state.join_state import JoinState
 
 
@@ -159,16 +160,39 @@ class Pipeline:
     # -- results ---------------------------------------------------------------------------
 
     def results(self, pieces: Iterator[Result]) -> Iterator[Result | pa.RecordBatch]:
-        """What leaves the join: pieces, with ends where they are asked for; or finals alone."""
+        """What leaves the join: pieces, with ends where they are asked for; or finals alone.
+
+        None has more than `PIECE_BYTES`, but for one of a single row.
+        """
         for piece in pieces:
             if isinstance(piece, Mixture):
-                yield piece
+                yield from self._bounded(piece)
             elif self.finals is not None:
                 final = self.finals.absorb(piece, self._promises())
                 if final is not None:
-                    yield final
+                    yield from bounded([final])
             elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
-                yield piece
+                yield from self._bounded(piece)
+
+    def _bounded(self, piece: Result) -> Iterator[Result]:
+        """The piece in parts that are not too large to be gathered."""
+        for start, stop in cuts(self._sizes(piece), len(piece)):
+            yield piece if stop - start == len(piece) else piece.part(start, stop)
+
+    def _sizes(self, piece: Result) -> RowBytes:
+        """The bytes of a piece's rows once they are gathered."""
+        if isinstance(piece, Mixture):
+            parts = [np.broadcast_to(self._sizes(part), len(part)) for part in piece.pieces]
+            mixed: NDArray[np.float64] = np.concatenate(parts)[piece.places]
+            return mixed
+        total: RowBytes = 8.0
+        for stream, rows in enumerate(piece.rows):
+            if rows is not None and piece.kind == "end":
+                keys = self.plan.streams[stream].key
+                total = total + len(self.plan.shown) * self.payloads[stream].sizes(rows, keys)
+            elif rows is not None and stream in self.plan.shown:
+                total = total + self.payloads[stream].sizes(rows)
+        return total
 
     def record_batches(self, pieces: Iterator[Result]) -> Iterator[pa.RecordBatch]:
         """The same, as rows."""

@@ -10,7 +10,7 @@ follows the rows asked for and not the rows stored. A chunk is opened when it is
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.model import Stream
-from windrow.operators.keys import hash_keys
+from windrow.operators.keys import Keys, hash_keys
 from windrow.operators.payload import Rows
+from windrow.operators.sizes import RowBytes, Sizes, cuts
 
 #: How the names of columns that are added to stored rows begin.
 RESERVED = "__windrow_"
@@ -100,6 +101,15 @@ class Places:
             return parts[0]
         return pc.take(pa.concat_arrays(parts), self.back)
 
+    def sizes(self, names: Sequence[str]) -> RowBytes:
+        """The bytes of each of these rows, of some columns."""
+        parts = []
+        for batch, rows in self.takes:
+            sizes = Sizes.of_columns([batch.column(name) for name in names], batch.num_rows)
+            parts.append(np.broadcast_to(sizes.of(rows.to_numpy()), len(rows)))
+        found: NDArray[np.float64] = np.concatenate(parts)
+        return found if self.back is None else found[self.back.to_numpy()]
+
 
 class ChunkPayload:
     """The live chunks of one stream, as the operator's payload."""
@@ -111,13 +121,17 @@ class ChunkPayload:
         kinds = [expressions.resolve(stream.schema, name) for name in stream.key or ()]
         self.exact = hash_keys([pa.array([], kind) for kind in kinds], 0).exact
         self._kinds = {field.name: field.type for field in stream.schema}
+        #: What was asked for last, and where it is: columns are asked for one after the other.
+        self._last: tuple[Rows, Places] | None = None
 
     def add(self, chunk: Chunk) -> None:
         """Chunks come in the order of their row ids, except when a state is rebuilt."""
+        self._last = None
         insort(self.chunks, chunk, key=lambda c: c.first)
 
     def drop(self, first: int) -> None:
         """Forget the chunk that begins with this row id."""
+        self._last = None
         self.chunks = [chunk for chunk in self.chunks if chunk.first != first]
 
     def opened(self, chunk: Chunk) -> pa.RecordBatch:
@@ -129,6 +143,14 @@ class ChunkPayload:
 
     def places(self, rows: Rows) -> Places:
         """Where these rows are."""
+        if self._last is not None and self._last[0] is rows:
+            return self._last[1]
+        found = self._find(rows)
+        # A view may be of a buffer that is filled again.
+        self._last = (rows, found) if rows.base is None else None
+        return found
+
+    def _find(self, rows: Rows) -> Places:
         firsts = np.array([chunk.first for chunk in self.chunks], np.int64)
         of = np.searchsorted(firsts, rows, side="right") - 1
         if len(rows) and (of == of[0]).all():
@@ -161,23 +183,43 @@ class ChunkPayload:
 
     def null_keys(self, rows: Rows) -> NDArray[np.bool_]:
         """Which of these rows have a null key."""
-        keys = hash_keys([self.column(k, rows) for k in self.stream.key or ()], len(rows))
-        return keys.is_null(np.arange(len(rows)))
+        null = np.empty(len(rows), np.bool_)
+        for start, stop in cuts(self.sizes(rows, self.stream.key), len(rows)):
+            null[start:stop] = self._keys(rows[start:stop]).is_null(np.arange(stop - start))
+        return null
+
+    def _keys(self, rows: Rows) -> Keys:
+        return hash_keys([self.column(k, rows) for k in self.stream.key or ()], len(rows))
 
     def same_keys(self, rows: Rows, other: ChunkPayload, others: Rows) -> NDArray[np.bool_]:
         """Do these rows' keys equal those rows' keys of the other stream, pair by pair?"""
-        pairs = np.arange(len(rows))
-        mine = hash_keys([self.column(k, rows) for k in self.stream.key or ()], len(rows))
-        its = hash_keys([other.column(k, others) for k in other.stream.key or ()], len(rows))
-        return mine.equal(pairs, its, pairs)
+        verdict = np.empty(len(rows), np.bool_)
+        sizes = self.sizes(rows, self.stream.key) + other.sizes(others, other.stream.key)
+        for start, stop in cuts(sizes, len(rows)):
+            pairs = np.arange(stop - start)
+            mine, its = self._keys(rows[start:stop]), other._keys(others[start:stop])
+            verdict[start:stop] = mine.equal(pairs, its, pairs)
+        return verdict
 
     def column(self, path: str, rows: Rows) -> pa.Array:
         """A possibly dotted column of these rows."""
+        top = self._top(path)
+        values = self.places(rows).column(top) if len(rows) else pa.array([], self._kinds[top])
+        return expressions.extract(pa.RecordBatch.from_arrays([values], [top]), path)
+
+    def _top(self, path: str) -> str:
+        """The column that a possibly dotted one is in."""
         fields = expressions.trail(self.stream.schema, path)
         assert fields is not None, path
-        top = fields[0].name
-        values = self.places(rows).column(top) if len(rows) else pa.array([], fields[0].type)
-        return expressions.extract(pa.RecordBatch.from_arrays([values], [top]), path)
+        return str(fields[0].name)
+
+    def sizes(self, rows: Rows, paths: Sequence[str] | None = None) -> RowBytes:
+        """The bytes of these rows, of the columns at these paths or of all."""
+        names = list(self._kinds) if paths is None else [self._top(path) for path in paths]
+        alike = Sizes.of_columns([pa.array([], self._kinds[name]) for name in names], 0)
+        if not alike.chains or not len(rows):
+            return alike.fixed
+        return self.places(rows).sizes(names)
 
     def struct(self, rows: Rows | None, length: int, kind: pa.StructType) -> pa.StructArray:
         """These rows as structs of that type; None: as many nulls."""

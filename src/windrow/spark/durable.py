@@ -7,7 +7,7 @@ are, since rewriting them would cost more than they do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
+from windrow.operators.sizes import bounded, cuts
 from windrow.spark import blobs, held, punctuations, rebuild, renew
 from windrow.spark.chunks import ROW, Chunk, ids_of
 from windrow.spark.log import NO_STREAM, Delta, Entry, expired_chunks
@@ -179,9 +180,16 @@ def _runs_of_chunks(join: BucketJoin, side: int) -> Iterator[list[Entry]]:
         return entry.merged, sum(entry.batch > b for b in changes), entry.batch not in large
 
     for (_, _, small), run in groupby(entries, key=kind):
-        stretch = list(run)
-        if small and len(stretch) >= MERGED_AT_ONCE:
-            yield stretch
+        if small:
+            yield from (part for part in _handy(run) if len(part) >= MERGED_AT_ONCE)
+
+
+def _handy(stretch: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Parts of a stretch that are not too large to be read at once. Batches stay whole."""
+    batches = [list(group) for _, group in groupby(stretch, key=lambda entry: entry.batch)]
+    sizes = np.array([sum(entry.bytes for entry in batch) for batch in batches], np.float64)
+    for start, stop in cuts(sizes, len(batches)):
+        yield [entry for batch in batches[start:stop] for entry in batch]
 
 
 def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
@@ -198,29 +206,40 @@ def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
         order[np.searchsorted(ids, records[:, ls.ROW])] = np.arange(place, place + len(records))
         place += len(records)
     names = join.plan.streams[side].schema.names
-    columns = [pa.concat_arrays([rows.column(name) for rows in opened]) for name in names]
-    merged = pa.RecordBatch.from_arrays([*columns, pa.array(order)], [*names, rebuild.ORDER])
-    if ids[-1] - ids[0] >= len(ids):
-        # A chunk between these was not logged.
-        merged = merged.append_column(ROW, pa.array(ids - first.first))
-    blob = blobs.encode(merged).to_pybytes()
+    places = np.split(order, np.cumsum([batch.num_rows for batch in opened])[:-1])
+    merged = [
+        pa.RecordBatch.from_arrays(
+            [*(batch.column(name) for name in names), pa.array(mine)], [*names, rebuild.ORDER]
+        )
+        for batch, mine in zip(opened, places, strict=True)
+    ]
     at = join.directory.chunks.index(first)
     forget(join, entries)
+    there = len(join.directory.chunks)
     entry = replace(
         entries[-1],
-        number=join.directory.number(),
-        first=first.first,
-        rows=len(ids),
         oldest=min(entry.oldest for entry in entries),
         newest=max(entry.newest for entry in entries),
-        bytes=len(blob),
         own_before=BEGINNING,
         merged=first.merged + 1,
     )
-    keep(join, entry, blob)
+    for part in bounded(merged):
+        mine, ids = ids[: part.num_rows], ids[part.num_rows :]
+        if mine[-1] - mine[0] >= len(mine):
+            # A chunk between these was not logged.
+            part = part.append_column(ROW, pa.array(mine - mine[0]))
+        write_rows(join, replace(entry, first=int(mine[0])), part)
     # Where its parts were: the order of chunks is the order of their batches.
-    join.directory.chunks.insert(at, join.directory.chunks.pop())
-    join.payloads[side].add(Chunk(entry.first, entry.rows, entry.number, merged))
+    chunks = join.directory.chunks
+    chunks[at:] = chunks[there:] + chunks[at:there]
+
+
+def write_rows(join: BucketJoin, entry: Entry, batch: pa.RecordBatch) -> None:
+    """Log rows as a chunk of its own, which is like this entry but for its number and size."""
+    blob = blobs.encode(batch).to_pybytes()
+    number = join.directory.number()
+    keep(join, replace(entry, number=number, rows=batch.num_rows, bytes=len(blob)), blob)
+    join.payloads[entry.stream].add(Chunk(entry.first, batch.num_rows, number, batch))
 
 
 def _reach_at(join: BucketJoin, batch: int, side: int) -> int:

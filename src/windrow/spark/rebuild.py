@@ -130,8 +130,7 @@ def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDA
     comes, so there it is all tuples, as they came.
     """
     if batch[0].merged:
-        assert len(batch) == 1
-        return _merged_records(join, batch[0])
+        return _merged_records(join, batch)
     records = np.concatenate([_stored_records(join, entry, reach) for entry in batch])
     if join.counted or join.plan.waits:
         return records
@@ -161,14 +160,18 @@ def _stored_records(join: BucketJoin, entry: Entry, reach: int) -> NDArray[np.in
     return _records(columns.ts[stored], columns.keys.hashes[stored], stored + entry.first)
 
 
-def _merged_records(join: BucketJoin, entry: Entry) -> NDArray[np.int64]:
-    batch = rows_of(join, entry)
-    columns = columns_of(join.streams[entry.stream], batch)
-    order = batch.column(ORDER).to_numpy()
-    stored = np.flatnonzero(order >= 0)
-    stored = stored[np.argsort(order[stored])]
-    ids = ids_of(batch, entry.first)[stored]
-    return _records(columns.ts[stored], columns.keys.hashes[stored], ids)
+def _merged_records(join: BucketJoin, entries: Sequence[Entry]) -> NDArray[np.int64]:
+    """The records of chunks that were written together, so their places count through them all."""
+    records, places = [], []
+    for entry in entries:
+        batch = rows_of(join, entry)
+        columns = columns_of(join.streams[entry.stream], batch)
+        order = batch.column(ORDER).to_numpy()
+        stored = np.flatnonzero(order >= 0)
+        places.append(order[stored])
+        ids = ids_of(batch, entry.first)[stored]
+        records.append(_records(columns.ts[stored], columns.keys.hashes[stored], ids))
+    return np.concatenate(records)[np.argsort(np.concatenate(places))]
 
 
 def _records(

@@ -2,11 +2,14 @@
 
 Under a count window one old tuple of a rare key can hold its chunk for ever, and punctuations take
 tuples out of the middle of chunks. So, beside what time frees, when the log has twice the rows that
-are live, the live ones become one chunk, with new row ids, and the state is made again from it.
+are live, the live ones become one chunk (several if they are wide), with new row ids, and the state
+is made again from it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,9 +23,9 @@ from windrow.operators.columns import columns_of
 from windrow.operators.count_join import CountJoin
 from windrow.operators.in_order import InOrder
 from windrow.operators.punctuated_join import PunctuatedJoin, flag_of, row_of
+from windrow.operators.sizes import cuts
 from windrow.operators.window_join import WindowJoin
-from windrow.spark import blobs, durable, held, punctuations, ranges, rebuild
-from windrow.spark.chunks import Chunk
+from windrow.spark import durable, held, punctuations, ranges, rebuild
 from windrow.spark.log import Entry
 from windrow.state.join_state import STREAMS
 from windrow.state.room import HEAP
@@ -44,23 +47,17 @@ def if_sparse(join: BucketJoin) -> None:
     order = join.pipeline.order
     kept = [_live_rows(operator, order, side) for side in range(STREAMS)]
     flags = [_matched(operator, side, rows) for side, rows in enumerate(kept)]
-    names = [stream.schema.names for stream in join.plan.streams]
-    batches = [
-        pa.RecordBatch.from_arrays(payload.columns(rows), names[side])
-        for side, (payload, rows) in enumerate(zip(join.payloads, kept, strict=True))
-    ]
+    batches = [list(_gathered(join, side, rows)) for side, rows in enumerate(kept)]
     told = np.empty((6, 0), np.int64)
     if isinstance(operator, PunctuatedJoin):
-        batches = [_in_list_order(operator, order, s, kept[s], batches[s]) for s in range(STREAMS)]
         told = _flags(operator, kept)
     durable.forget(join, list(directory.chunks))
     kept_as_they_are = ("taken", ranges.RANGES, ranges.SAID)
     for delta in [delta for delta in directory.deltas if delta.kind not in kept_as_they_are]:
         durable.drop_delta(join, delta)
-    for side, batch in enumerate(batches):
-        directory.next_rows[side] = batch.num_rows
-        if batch.num_rows:
-            _write(join, side, batch)
+    for side, parts in enumerate(batches):
+        directory.next_rows[side] = len(kept[side])
+        _write(join, side, parts)
         if durable.wants_matches(join, side):
             durable.add_delta(join, side, np.flatnonzero(flags[side]), 0)
     punctuations.add_flags(join, told, 0)
@@ -76,17 +73,33 @@ def if_sparse(join: BucketJoin) -> None:
     join.pipeline.finals = finals
 
 
-def _write(join: BucketJoin, side: int, batch: pa.RecordBatch) -> None:
-    ts = columns_of(join.streams[side], batch).ts
-    blob = blobs.encode(batch).to_pybytes()
-    number = join.directory.number()
+def _gathered(join: BucketJoin, side: int, rows: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """These rows of a stream, in batches of a bounded size; with places where lists have some."""
+    payload, names = join.payloads[side], join.plan.streams[side].schema.names
+    operator = join.pipeline.join
+    places = None
+    if isinstance(operator, PunctuatedJoin):
+        places = _in_list_order(operator, join.pipeline.order, side, rows)
+    for start, stop in cuts(payload.sizes(rows), len(rows)):
+        batch = pa.RecordBatch.from_arrays(payload.columns(rows[start:stop]), names)
+        if places is not None:
+            batch = batch.append_column(rebuild.ORDER, pa.array(places[start:stop]))
+        yield batch
+
+
+def _write(join: BucketJoin, side: int, batches: Sequence[pa.RecordBatch]) -> None:
+    """Log the rows; all their chunks speak of the same times, so they stay and go together."""
+    if not batches:
+        return
+    times = [columns_of(join.streams[side], batch).ts for batch in batches]
     entry = Entry(
-        number, side, 0, batch.num_rows, join.directory.batch, int(ts.min()),
-        held.newest(join, int(ts.max())), len(blob), BEGINNING, BEGINNING, BEGINNING,
+        0, side, 0, 0, join.directory.batch, min(int(ts.min()) for ts in times),
+        held.newest(join, max(int(ts.max()) for ts in times)), 0, BEGINNING, BEGINNING, BEGINNING,
         int(join.plan.punctuated),
     )  # fmt: skip
-    durable.keep(join, entry, blob)
-    join.payloads[side].add(Chunk(0, batch.num_rows, number, batch))
+    for batch in batches:
+        durable.write_rows(join, entry, batch)
+        entry = replace(entry, first=entry.first + batch.num_rows)
 
 
 def _live(operator: WindowJoin, side: int) -> int:
@@ -133,16 +146,15 @@ def _in_list_order(
     order_of: InOrder | None,
     side: int,
     kept: NDArray[np.int64],
-    batch: pa.RecordBatch,
-) -> pa.RecordBatch:
-    """The rows with their places in the lists; -1 for those that are in none."""
+) -> NDArray[np.int64]:
+    """The rows' places in the lists; -1 for those that are in none."""
     order = np.full(len(kept), -1, np.int64)
     stored = operator.state.rows(side)
     if order_of is not None:
         # Those that wait lie in runs, which are other runs after a rebuild.
         stored = np.concatenate([stored, np.sort(order_of.sync.rows(side))])
     order[np.searchsorted(kept, stored)] = np.arange(len(stored))
-    return batch.append_column(rebuild.ORDER, pa.array(order))
+    return order
 
 
 def _flags(operator: PunctuatedJoin, kept: list[NDArray[np.int64]]) -> NDArray[np.int64]:
