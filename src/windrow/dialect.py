@@ -35,6 +35,11 @@ class Dialect:
         """Do names in SQL text match in any case?"""
         return True
 
+    @property
+    def naive(self) -> bool:
+        """Is SQL's TIMESTAMP a wall-clock time? Otherwise it is an instant."""
+        return False
+
     def type_name(self, kind: pa.DataType) -> str:
         """What users call a type."""
         return str(kind)
@@ -54,9 +59,14 @@ class Dialect:
 
 @dataclass(frozen=True)
 class SparkDialect(Dialect):
-    """Spark's words. `fold`: a name matches in any case (spark.sql.caseSensitive is false)."""
+    """Spark's words.
+
+    `fold`: a name matches in any case (spark.sql.caseSensitive is false). `ntz`: TIMESTAMP is
+    TIMESTAMP_NTZ (spark.sql.timestampType).
+    """
 
     fold: bool = True
+    ntz: bool = False
 
     @property
     def by_parts(self) -> bool:
@@ -65,6 +75,10 @@ class SparkDialect(Dialect):
     @property
     def folds(self) -> bool:
         return self.fold
+
+    @property
+    def naive(self) -> bool:
+        return self.ntz
 
     def type_name(self, kind: pa.DataType) -> str:
         return spark_name(kind)
@@ -90,6 +104,7 @@ _ARROW_CODE = {
     pa.float64(): "pa.float64()",
     pa.int32(): "pa.int32()",
     pa.int64(): "pa.int64()",
+    pa.timestamp("us", "UTC"): "pa.timestamp('us', 'UTC')",
 }
 
 _SPARK = {

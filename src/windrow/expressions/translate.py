@@ -273,13 +273,23 @@ def _cast(node: exp.Expression, scope: _Scope) -> Term:
     if isinstance(to.this, exp.Interval):
         return _as_interval(node, scope)
     if to.this in _INSTANTS:
-        return terms.cast(translate(node.this, scope), types.instant(scope.dialect.zone))
+        return terms.cast(translate(node.this, scope), _timestamp(node, scope))
     if to.this not in _CASTS:
         raise WindrowError(
             f"casts to {to.sql(dialect='spark')}, which is not supported; supported are boolean, "
             "integers, float, double, decimal, string, date and timestamp"
         )
     return terms.cast(translate(node.this, scope), _CASTS[to.this])
+
+
+def _timestamp(node: exp.Expression, scope: _Scope) -> pa.DataType:
+    """What TIMESTAMP is. As in Spark, a literal that names a zone is an instant in any case."""
+    bare = node.args["to"].this is not _DType.TIMESTAMPLTZ
+    # sqlglot reads TIMESTAMP '...' as a Cast, and Spark's CAST as a TryCast.
+    zoned = not isinstance(node, exp.TryCast) and types.names_a_zone(node.this.name)
+    if scope.dialect.naive and bare and not zoned:
+        return pa.timestamp("us")
+    return types.instant(scope.dialect.zone)
 
 
 def _as_interval(node: exp.Expression, scope: _Scope) -> Term:
@@ -357,6 +367,7 @@ _NODES: dict[type, _Handler] = {
     exp.LTE: _comparison(terms.less_equal),
     exp.GT: _comparison(lambda x, y: terms.less(y, x)),
     exp.GTE: _comparison(lambda x, y: terms.less_equal(y, x)),
+    **_named("RawString", lambda node, _: terms.constant(pa.scalar(node.name, pa.string()))),
     exp.Like: _like,
     exp.Escape: _escape,
     exp.Coalesce: _coalesce,

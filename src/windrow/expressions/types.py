@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -209,6 +210,11 @@ def _cast_time(x: Any, to: pa.DataType) -> Any:
 
 
 _ZONE = r"([ T]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d\d(?::?\d\d)?)$"
+
+
+def names_a_zone(text: str) -> bool:
+    """Does the text of a time end with its zone?"""
+    return re.search(_ZONE, text.strip()) is not None
 
 
 def _read_time(text: Any, to: pa.DataType) -> Any:

@@ -102,6 +102,8 @@ def _offsets(us: pa.Array, zone: str) -> pa.Array:
         minutes = int(fixed[2]) * 60 + int(fixed[3]) if fixed else 0
         ahead = minutes * 60_000_000 * (-1 if fixed and fixed[1] == "-" else 1)
         return pc.add(pc.subtract(us, us), ahead)
+    # An unknown zone is refused when the expression is compiled, on zero rows.
+    rules = zone_info(zone)
     late = pc.fill_null(pc.greater_equal(us, _KNOWN), False)
     if not pc.any(late).as_py():
         return _by_arrow(us, zone)
@@ -109,7 +111,7 @@ def _offsets(us: pa.Array, zone: str) -> pa.Array:
     places = late.to_numpy(zero_copy_only=False)
     values = pc.fill_null(us, 0).to_numpy()
     found = np.zeros(len(us), np.int64)
-    found[places] = _by_python(values[places], zone)
+    found[places] = _by_python(values[places], rules)
     return pc.if_else(late, pa.array(found), ahead)
 
 
@@ -118,10 +120,9 @@ def _by_arrow(us: pa.Array, zone: str) -> pa.Array:
     return pc.subtract(there.view(pa.int64()), us)
 
 
-def _by_python(us: NDArray[np.int64], zone: str) -> NDArray[np.int64]:
+def _by_python(us: NDArray[np.int64], rules: ZoneInfo) -> NDArray[np.int64]:
     """Offsets of late instants: one question for each quarter of an hour that occurs."""
     quarters, back = np.unique(us // _QUARTER, return_inverse=True)
-    rules = zone_info(zone)
     epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
     ahead = np.empty(len(quarters), np.int64)
     for at, quarter in enumerate(quarters.tolist()):
@@ -141,5 +142,6 @@ def zone_info(zone: str) -> ZoneInfo:
         return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise WindrowError(
-            f"uses times of the zone {zone!r}, which is not in this machine's zone database"
+            f"uses times of the zone {zone!r}, which is not in this machine's zone database; "
+            "set spark.sql.session.timeZone to a zone that is, such as Europe/Berlin or +01:00"
         ) from error
