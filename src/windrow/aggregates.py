@@ -58,8 +58,8 @@ def _final(name: object, text: object, plan: JoinPlan, taken: dict[str, str]) ->
 
 def _column(path: Sequence[str], what: str, plan: JoinPlan) -> tuple[int, str]:
     """The stream and the column that a dotted name means."""
-    names = {plan.streams[at].name.lower(): at for at in plan.shown}
-    stream = names.get(path[0].lower())
+    names = {plan.streams[at].name: at for at in plan.shown}
+    stream = names.get(paths.match(list(names), path[0], plan.dialect.folds) or "")
     if stream is None or len(path) < 2:
         raise WindrowError(
             f"{what}: begin the column with a stream of the result: "

@@ -142,7 +142,8 @@ def key_columns(
     """One or more columns of types that can be compared, or None."""
     if key is None:
         return None
-    paths = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Iterable) else ()
+    several = isinstance(key, Iterable) and not is_spark(key)
+    paths = (key,) if isinstance(key, str) else tuple(cast(Iterable[Any], key)) if several else ()
     if not paths:
         raise WindrowError(
             f"stream {name!r}: key is {key!r}, expected a column name, a list of column names, or "

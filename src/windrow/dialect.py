@@ -86,8 +86,10 @@ class SparkDialect(Dialect):
     def as_time(self, path: str, kind: pa.DataType) -> str:
         made = f"F.to_timestamp({json.dumps(path)})"
         if types.is_integer(kind):
-            made = f"F.timestamp_seconds({json.dumps(path)}), or F.timestamp_millis"
-        return f"convert it, for example with df.withColumn({_last(path)}, {made})"
+            made = f"F.timestamp_millis({json.dumps(path)})"
+        made = f"convert it, for example with df.withColumn({_last(path)}, {made})"
+        seconds = " (F.timestamp_seconds if it counts seconds)" if types.is_integer(kind) else ""
+        return made + seconds
 
     def as_type(self, path: str, to: pa.DataType) -> str:
         cast = f"F.col({json.dumps(path)}).cast({json.dumps(spark_name(to))})"

@@ -128,7 +128,8 @@ class _Scope:
         return Term(to, lambda columns: columns[ref])
 
     def _find(self, parts: list[str], quoted: bool) -> tuple[str, list[pa.Field]]:
-        stream = match(list(self.streams), parts[0]) if len(parts) > 1 else None
+        known = list(self.streams)
+        stream = match(known, parts[0], self.dialect.folds) if len(parts) > 1 else None
         # A qualifier wins over a struct of the same name, as in Spark.
         if stream is not None and (fields := self._fields(stream, parts[1:], quoted)):
             return stream, fields
@@ -141,8 +142,8 @@ class _Scope:
             fix = f"{(holders or list(self.streams))[0]}.{parts[0]}"
             raise WindrowError(f"names column {parts[0]} without its stream; write e.g. {fix}")
         if stream is None:
-            known = ", ".join(self.streams)
-            raise WindrowError(f"names stream {parts[0]}, which is unknown; there are {known}")
+            there = ", ".join(known)
+            raise WindrowError(f"names stream {parts[0]}, which is unknown; there are {there}")
         path = ".".join(parts if self.own else parts[1:])
         names = ", ".join(self.streams[stream].names)
         raise WindrowError(f"names column {path}, which {stream} does not have; it has {names}")
