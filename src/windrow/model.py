@@ -207,7 +207,8 @@ class Metrics:
     Of `punctuations` that acted, tuples were `purged`; others were `discarded` on arrival, after
     their probe, or `skipped` without one, or `violations` of a promise. `flags` are the I-Nodes
     held when the join stopped. `ended` keys were propagated, `ended_early` of them before both
-    streams had punctuated.
+    streams had punctuated. `finals` are the rows that left for them, `partials` the rows that are
+    held for keys that are open.
 
     In order: tuples `waiting` to be joined and results `held`, when the join stopped and at most,
     and how often the adaptive policy has switched.
@@ -238,6 +239,7 @@ class Metrics:
     ended: int = 0
     ended_early: int = 0
     finals: int = 0
+    partials: int = 0
     waiting: dict[str, int] = field(default_factory=dict)
     waiting_bytes: dict[str, int] = field(default_factory=dict)
     peak_waiting: dict[str, int] = field(default_factory=dict)
@@ -252,10 +254,10 @@ class BatchMetrics:
     """The figures of one micro-batch of a join on Spark, per stream where they belong to one.
 
     `rows` is all that was read: tuples, late and bad rows, beats and punctuations, of which
-    `punctuations` acted. `live_*` and `flags` are the state after the micro-batch. `progress` is
-    None before a stream's first row; `lag` is how far it is behind the stream furthest ahead. Of
-    the buckets, `arena_hits` found their state at hand and `arena_rebuilds` made it again from the
-    log. Seconds are summed over tasks.
+    `punctuations` acted. `live_*`, `flags` and `partials` (rows held for the finals of open keys)
+    are the state after the micro-batch. `progress` is None before a stream's first row; `lag` is
+    how far it is behind the stream furthest ahead. Of the buckets, `arena_hits` found their state
+    at hand and `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
 
     In order: tuples `waiting` to be joined and results `held` after the micro-batch, the most of
     them while it ran, summed over buckets, and how often buckets of an adaptive join have switched.
@@ -275,6 +277,7 @@ class BatchMetrics:
     unmatched: int
     ended: int
     finals: int
+    partials: int
     live_rows: dict[str, int]
     live_bytes: dict[str, int]
     flags: dict[str, int]

@@ -27,6 +27,7 @@ BATCH = BatchMetrics(
     unmatched=555,
     ended=5,
     finals=5,
+    partials=2,
     live_rows={"auc": 10, "bid": 2_000},
     live_bytes=PAIR,
     flags=PAIR,

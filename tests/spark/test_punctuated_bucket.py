@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.operators import finals
 from windrow.spark import durable, punctuations, renew
+from windrow.spark.log import Directory
 from windrow.testing import assert_same_rows, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
@@ -35,6 +36,7 @@ def hasty():
         patch.setattr(durable, "MERGED_AT_ONCE", 2)
         patch.setattr(punctuations, "MOST_PARTIALS", 2)
         patch.setattr(finals, "LEAST_RENEWED", 3)
+        patch.setattr(finals, "LEAST_MERGED", 2)
         yield
 
 
@@ -129,6 +131,30 @@ def test_the_log_shrinks_with_the_state():
     assert max(len(store.blobs) for store in run.stores) < 40
     for bucket in range(BUCKETS):
         assert len(run.stores[bucket].text) < 4_000
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_partial_rows_of_open_keys_do_not_add_up_in_the_log(lose, monkeypatch):
+    """Three keys stay open over 300 micro-batches, each with results for all of them."""
+    monkeypatch.setattr(punctuations, "MOST_PARTIALS", 8)
+    monkeypatch.setattr(finals, "LEAST_MERGED", 32)
+    a, b = (
+        wr.stream(said([]), name=name, key="k", time="t", ends="over", window="0 seconds")
+        for name in "ab"
+    )
+    with arenas() as folder:
+        run, most = Run(wr.plan(a, b, finals={"n": "count(*)"}), folder), 0
+        for at in range(300):
+            run.batch([said([(key, at) for key in range(3)])] * 2, lose=lose and at % 7 == 0)
+            for store in run.stores:
+                kept = Directory.from_text(store.text)
+                most = max(most, sum(part.rows for part in kept.partials))
+                assert len(kept.partials) <= 8
+                assert len(store.blobs) < 60
+        run.batch([said([(key, 300, 1) for key in range(3)])] * 2)
+        found = run.finish()
+    assert [row["n"] for row in found.to_pylist()] == [300] * 3
+    assert most <= 32 + 3
 
 
 @pytest.mark.parametrize(

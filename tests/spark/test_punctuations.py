@@ -158,9 +158,10 @@ def test_lists_and_ranges_of_keys(spark, files):
         assert_same_rows(matches(result), matches(expected))
 
 
-def test_a_querys_metrics_tell_of_punctuations(files, tables):
+@pytest.mark.parametrize("more", [{"punctuate": True}, {"finals": {"n": "count(*)"}}])
+def test_a_querys_metrics_tell_of_punctuations(files, tables, more):
     frames = files.stream("a"), files.stream("b")
-    joined = wr.join(*streams(*frames), punctuate=True)
+    joined = wr.join(*streams(*frames), **more)
     query = (
         joined.writeStream.format("noop")
         .option("checkpointLocation", str(files.folder / "figures"))
@@ -169,9 +170,11 @@ def test_a_querys_metrics_tell_of_punctuations(files, tables):
     )
     assert query.awaitTermination(180)
     found = wr.metrics(query)
-    local = wr.metrics(wr.join(*streams(*tables), punctuate=True))
+    local = wr.metrics(wr.join(*streams(*tables), **more))
     for name in "ab":
         assert sum(batch.punctuations[name] for batch in found) == local.punctuations[name]
         assert found[-1].flags[name] == 0
     assert sum(batch.ended for batch in found) == local.ended
     assert max(sum(batch.live_rows.values()) for batch in found) > 0
+    assert (max(batch.partials for batch in found) > 0) == ("finals" in more)
+    assert found[-1].partials == local.partials

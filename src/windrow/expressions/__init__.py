@@ -17,6 +17,7 @@ What the text means is Spark's SQL, with these rules where engines differ:
 from __future__ import annotations
 
 from windrow.expressions.aggregates import aggregate
+from windrow.expressions.normal import normal
 from windrow.expressions.paths import extract, resolve, trail
 from windrow.expressions.qualifiers import plainly
 from windrow.expressions.terms import ColumnRef
@@ -30,6 +31,7 @@ __all__ = [
     "condition",
     "exact_type",
     "extract",
+    "normal",
     "plainly",
     "predicate",
     "resolve",

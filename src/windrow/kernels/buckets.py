@@ -33,7 +33,7 @@ def expire_side(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     s: ls.ListArrays,
-    matched: NDArray[np.uint8],
+    matched: c.Matched,
     gone: NDArray[np.int64],
     side: int,
     bound: int,
@@ -106,7 +106,7 @@ def join_buckets(
                     cur, asked, matched, gone, side, row, t
                 ):
                     return c.FULL
-            elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
+            elif not (settles and side == 0 and matched.flags[c.flag_at(asked, matched, 0, row)]):
                 if not ls.append(s, own, t, key, row, 0):
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1

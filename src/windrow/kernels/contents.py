@@ -24,6 +24,27 @@ def copy_live(state: ls.ListArrays, first: int, step: int, out: NDArray[np.int64
 
 
 @kernel
+def copy_before(
+    state: ls.ListArrays, first: int, step: int, bound: int, out: NDArray[np.int64]
+) -> int:
+    """Copy the records before a time, of lists first, first + step, ..., without emptied ones.
+
+    A list in order is read up to the first that is not before it. Returns how many there are.
+    """
+    k = 0
+    for lst in range(first, state.meta.shape[0], step):
+        ordered = state.meta[lst, ls.LOW] >= state.meta[lst, ls.DISORDER]
+        for seq in range(state.meta[lst, ls.LOW], state.meta[lst, ls.NEXT]):
+            ts, key, row, link = ls.read(state, lst, seq)
+            if ts < bound and row != EMPTY:
+                out[k, ls.TS], out[k, ls.KEY], out[k, ls.ROW], out[k, ls.LINK] = ts, key, row, link
+                k += 1
+            elif ts >= bound and ordered:
+                break
+    return k
+
+
+@kernel
 def append_all(state: ls.ListArrays, lst: int, records: NDArray[np.int64], start: int) -> int:
     """Append records from `start` on; returns how many are in now. Fewer: make room, call again."""
     for k in range(start, records.shape[0]):

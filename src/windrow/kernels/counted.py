@@ -46,7 +46,7 @@ def expire_counted(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     s: ls.ListArrays,
-    matched: NDArray[np.uint8],
+    matched: c.Matched,
     gone: NDArray[np.int64],
     lst: int,
     side: int,

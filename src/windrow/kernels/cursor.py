@@ -41,7 +41,7 @@ ARRIVED, SCANNING, STORING, CLEANING = range(4)
 
 #: What the kernel is asked: how far tuples of each side reach, progress before and after the
 #: batch, which unmatched rows are wanted, what to emit and mark, and what to add to a row id
-#: to find its matched flag.
+#: to find its matched flag; `flag_at` has it for rows from the base on.
 REACH_ONE, REACH_TWO, BEFORE_ONE, BEFORE_TWO, AFTER_ONE, AFTER_TWO = range(6)
 PRESERVED_ONE, PRESERVED_TWO, EMIT, MARK, FLAGS_ONE, FLAGS_TWO = range(6, 12)
 #: Paper 1's invalidation strategy; the count join's window kinds and sizes.
@@ -49,10 +49,24 @@ STRATEGY, KIND_ONE, KIND_TWO, COUNT_ONE, COUNT_TWO = range(12, 17)
 #: With punctuations: how long a flag lives after its time, whose punctuations propagate early,
 #: whether to tell what each flag touched, and a time that no tuple so far is after.
 SPAN, EARLY_ONE_SIDE, EARLY_TWO_SIDE, TELL, SEEN = range(17, 22)
-ASKED_SCALARS = 22
+#: The first row id of each side whose matched flag is in a stretch; older ones are pinned.
+BASE_ONE, BASE_TWO = range(22, 24)
+ASKED_SCALARS = 24
 
 #: EMIT: every candidate pair, only the first match of each tuple of the first stream, or none.
 EMIT_PAIRS, EMIT_FIRST, EMIT_NOTHING = range(3)
+
+
+class Matched(NamedTuple):
+    """Matched flags: first those of the pinned rows, then a stretch of row ids for each side.
+
+    `pinned` has 2 * row id + side of each pinned row, ascending.
+
+        flags    [ 3 7 | 40 41 42 .. | 90 91 .. ]      pinned   [2 * 3 + 1, 2 * 7 + 0]
+    """
+
+    flags: NDArray[np.uint8]
+    pinned: NDArray[np.int64]
 
 
 class Batch(NamedTuple):
@@ -64,7 +78,7 @@ class Batch(NamedTuple):
     tuples: NDArray[np.int64]
     at: NDArray[np.int64]
     end: NDArray[np.int64]
-    matched: NDArray[np.uint8]
+    matched: Matched
 
 
 class Buffers(NamedTuple):
@@ -84,6 +98,28 @@ def bucket_of(key: int, buckets: int) -> int:
 def progress_at(asked: NDArray[np.int64], side: int, t: int) -> int:
     """A side's progress while the batch is at time t: never ahead of either."""
     return max(asked[BEFORE_ONE + side], min(t, asked[AFTER_ONE + side]))
+
+
+@kernel
+def pinned_at(pinned: NDArray[np.int64], code: int) -> int:
+    """The place of a pinned row: a binary search, which a few old rows pay for."""
+    low, high = 0, pinned.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if pinned[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def flag_at(asked: NDArray[np.int64], matched: Matched, side: int, row: int) -> int:
+    """Where the matched flag of a row is."""
+    at = row + asked[FLAGS_ONE + side]
+    if row < asked[BASE_ONE + side]:
+        at = pinned_at(matched.pinned, 2 * row + side)
+    return at
 
 
 @kernel

@@ -19,7 +19,7 @@ def expire(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
     s: ls.ListArrays,
-    matched: NDArray[np.uint8],
+    matched: c.Matched,
     gone: NDArray[np.int64],
     lst: int,
     side: int,
@@ -45,14 +45,14 @@ def expire(
 def leave(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
-    matched: NDArray[np.uint8],
+    matched: c.Matched,
     gone: NDArray[np.int64],
     side: int,
     row: int,
     ts: int,
 ) -> bool:
     """Report a row that nothing can match any more, unless something did. False: no room."""
-    if matched[row + asked[c.FLAGS_ONE + side]]:
+    if matched.flags[c.flag_at(asked, matched, side, row)]:
         return True
     n = cur[c.GONE]
     if n == gone.shape[1]:
@@ -66,7 +66,7 @@ def leave(
 def match(
     cur: NDArray[np.int64],
     asked: NDArray[np.int64],
-    matched: NDArray[np.uint8],
+    matched: c.Matched,
     pairs: NDArray[np.int64],
     side: int,
     row: int,
@@ -75,18 +75,22 @@ def match(
     ts: int,
 ) -> bool:
     """Report that `row` of `side`, arriving, meets the stored row `found`. False: no room."""
-    own = row + asked[c.FLAGS_ONE + side]
-    its = found + asked[c.FLAGS_TWO - side]
-    emit = asked[c.EMIT]
-    if emit == c.EMIT_PAIRS or (emit == c.EMIT_FIRST and not matched[own if side == 0 else its]):
+    emit, marks = asked[c.EMIT], asked[c.MARK]
+    own = its = 0
+    if marks:
+        own = c.flag_at(asked, matched, side, row)
+        its = c.flag_at(asked, matched, 1 - side, found)
+    if emit == c.EMIT_PAIRS or (
+        emit == c.EMIT_FIRST and not matched.flags[own if side == 0 else its]
+    ):
         n = cur[c.PAIRS]
         if n == pairs.shape[1]:
             return False
         pairs[side, n], pairs[1 - side, n] = row, found
         pairs[2 + side, n], pairs[3 - side, n] = t, ts
         cur[c.PAIRS] = n + 1
-    if asked[c.MARK]:
+    if marks:
         # The other bits are the operator's.
-        matched[own] |= 1
-        matched[its] |= 1
+        matched.flags[own] |= 1
+        matched.flags[its] |= 1
     return True

@@ -122,7 +122,7 @@ def join_time_lists(
                     cur, asked, matched, gone, side, row, t
                 ):
                     return c.FULL
-            elif not (settles and side == 0 and matched[row + asked[c.FLAGS_ONE]]):
+            elif not (settles and side == 0 and matched.flags[c.flag_at(asked, matched, 0, row)]):
                 if not ls.append(s, own, t, key, row, 0):
                     return c.GROW
                 cur[c.INSERTED_ONE + side] += 1

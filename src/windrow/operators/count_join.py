@@ -98,7 +98,7 @@ class CountJoin(WindowJoin):
                 self.flags.set(stream, side.row[null])
         self.state.add_parts(self.directory.count + 1 - self.state.parts)
         self.cursor[c.GROUP_AT], self.cursor[c.GROUP_AT_TWO] = at
-        return c.Batch(tuples, at, end, self.flags.bytes)
+        return c.Batch(tuples, at, end, self.flags.matched)
 
     def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
         asked = super()._asked(before, after)

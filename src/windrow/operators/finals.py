@@ -4,14 +4,31 @@
     ends of keys -------------------------------------> taken out, merged, one row each
 
 What arrives together is aggregated by key first, so that the store holds a row per key and drain
-and not one per result. An end at time t takes what is not later than t: a key that comes back in a
-new life has a final of its own. A key without results has none.
+and not one per result; and once it has twice the rows that merging left last time, the rows of a
+key become one. An end at time t takes what is not later than t: a key that comes back in a new life
+has a final of its own. A key without results has none.
+
+Rows may become one if no end can take one of them and not the other. An end's time is no earlier
+than any result of its life, and results of the next life come after the punctuation's time and the
+span. So only a punctuation (k, t) parts results of k: those up to t + span from those after it.
+
+    12:00 A punctuates k       12:10 last result of that life, the span is 10 minutes
+    12:11 a result of the next life; the end of the first may still wait for B, and must not take it
+
+Punctuations that have acted or wait are known (`promised`). One that is yet to come has a time that
+its stream has not passed, so results up to that progress plus the span ("settled") are not parted
+any more; later ones, which only lateness lets come, stay apart by their times until they are. A
+punctuation that comes later than its stream's lateness is too late for this. For its sake the last
+few lives of a key that a gap of more than the span shows stay apart as well.
+
+Sums of doubles depend on the order in which they are added, so on batches and on merging, in their
+last digits; all other aggregates are exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +38,7 @@ from windrow import expressions
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
 from windrow.kernels.inodes import EMPTY
-from windrow.model import JoinPlan, WindrowError
+from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
 from windrow.operators.partials import (
@@ -32,6 +49,7 @@ from windrow.operators.partials import (
     PartialRows,
     final_schema,
     gaps_of,
+    gaps_to_newest,
     in_order,
     lives_of,
     partial_schema,
@@ -43,6 +61,19 @@ from windrow.state.room import Room
 
 #: A store with fewer rows than this is not worth writing anew.
 LEAST_RENEWED = 1000
+#: And one with fewer than this is not worth merging.
+LEAST_MERGED = 256
+#: So many lives of a key that only a gap shows stay apart.
+MOST_GAPS = 4
+#: Which of a key's lives a row is of, beside OWNER.
+GAP = "gap"
+
+
+class Promised(Protocol):
+    """Knows which punctuations have come."""
+
+    def promised(self, before: int) -> list[tuple[Rows, Rows]]:
+        """By stream, row ids and times of those with a time before this that count still."""
 
 
 class Finals:
@@ -50,6 +81,8 @@ class Finals:
 
     def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], told: bool = False) -> None:
         self.told = told
+        #: Results up to this time are settled: a punctuation that is yet to come parts none.
+        self.settled = BEGINNING
         self.plan = plan
         self.payloads = payloads
         self.count = 0
@@ -70,7 +103,11 @@ class Finals:
         """Start with an empty index, made in that room."""
         self.index = Lists(1, bits=6, chained=1, room=room)
 
-    def absorb(self, piece: Piece) -> pa.RecordBatch | None:
+    def held(self) -> int:
+        """How many partial rows there are."""
+        return int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
+
+    def absorb(self, piece: Piece, promises: Promised) -> pa.RecordBatch | None:
         """Take a piece in. The end of a drain, a piece without rows, may give final rows."""
         if piece.kind in ("match", "unmatched"):
             self._results.append(piece)
@@ -84,7 +121,7 @@ class Finals:
         times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
         hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
         if results:
-            self._add(results, hashes, times)
+            self._add(results, hashes, times, promises)
         if not len(times):
             return None
         names = self.schema.names[: len(self.plan.streams[0].key or ())]
@@ -96,7 +133,11 @@ class Finals:
     # -- results ---------------------------------------------------------------------------
 
     def _add(
-        self, results: Sequence[Piece], ended: NDArray[np.int64], until: NDArray[np.int64]
+        self,
+        results: Sequence[Piece],
+        ended: NDArray[np.int64],
+        until: NDArray[np.int64],
+        promises: Promised,
     ) -> None:
         """Aggregate what came, apart for each life of a key, and store it."""
         tables = [self._columns(piece) for piece in results]
@@ -105,8 +146,9 @@ class Finals:
             return
         hashes = raw.column(HASH).to_numpy()
         times = raw.column(LATEST).to_numpy()
-        # Lives that have not ended yet are kept apart where a gap shows them.
-        lives = lives_of(hashes, times, ended, until) + gaps_of(hashes, times, self.plan.span)
+        # All of these grow with the time, so lives have the same sum only if none parts them.
+        lives = lives_of(hashes, times, ended, until) + self._lives(hashes, times, promises)
+        lives += gaps_of(hashes, times, self.plan.span)
         raw = raw.append_column(OWNER, pa.array(lives))
         keys = [name for name in raw.column_names if name.startswith("key_")]
         asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
@@ -120,6 +162,23 @@ class Finals:
         table = in_order(grouped, [*keys, HASH, OWNER], asked, renamed)
         (batch,) = table.select(self.partial.names).cast(self.partial).combine_chunks().to_batches()
         self._append(batch)
+
+    def _lives(
+        self, hashes: NDArray[np.int64], times: NDArray[np.int64], promises: Promised
+    ) -> NDArray[np.int64]:
+        """By row, a number that grows with its key's time wherever an end may part results."""
+        span = self.plan.span
+        keys, until = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for stream, (rows, ts) in enumerate(promises.promised(int(times.max()) - span)):
+            if len(rows):
+                columns = self._keys(stream, rows)
+                keys.append(hash_keys(columns, len(rows)).hashes)
+                until.append(ts + span)
+        lives = lives_of(hashes, times, np.concatenate(keys), np.concatenate(until))
+        open_ = times > self.settled
+        if open_.any():
+            lives[open_] += 1 + np.unique(times[open_], return_inverse=True)[1].reshape(-1)
+        return lives
 
     def _append(self, batch: pa.RecordBatch) -> None:
         """Store new partial rows."""
@@ -185,7 +244,7 @@ class Finals:
     ) -> pa.RecordBatch | None:
         """Take the ended keys' partial rows out, and make one row of each key's."""
         order = np.argsort(until, kind="stable")
-        room = int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
+        room = self.held()
         owners, rows = np.empty(room, np.int64), np.empty(room, np.int64)
         found = contents.take_up_to(
             self.index.arrays(), 0, hashes[order], until[order], owners, rows
@@ -210,14 +269,7 @@ class Finals:
 
     def _merge(self, taken: pa.Table, keys: Sequence[pa.Array]) -> pa.RecordBatch:
         """One row for each owner, with the key that its punctuation names."""
-        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
-        renamed = [OWNER, LATEST]
-        for at, final in enumerate(self.plan.finals):
-            for part, (_, function) in enumerate(PARTS[final.function]):
-                asked.append((f"part_{at}_{part}", function))
-                renamed.append(f"part_{at}_{part}")
-        grouped = taken.group_by([OWNER], use_threads=False).aggregate(asked)
-        table = in_order(grouped, [OWNER], asked, renamed)
+        table = self._together(taken, [OWNER])
         owners = table.column(OWNER).combine_chunks()
         arrays = [key.take(owners) for key in keys]
         values = [value_of(table, at, final) for at, final in enumerate(self.plan.finals)]
@@ -225,6 +277,17 @@ class Finals:
         arrays += [value.combine_chunks() for value in values]
         cast = [a.cast(f.type) for a, f in zip(arrays, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=self.schema)
+
+    def _together(self, rows: pa.Table, by: list[str]) -> pa.Table:
+        """One partial row for each group."""
+        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
+        renamed = [*by, LATEST]
+        for at, final in enumerate(self.plan.finals):
+            for part, (_, function) in enumerate(PARTS[final.function]):
+                asked.append((f"part_{at}_{part}", function))
+                renamed.append(f"part_{at}_{part}")
+        grouped = rows.group_by(by, use_threads=False).aggregate(asked)
+        return in_order(grouped, by, asked, renamed)
 
     def oldest(self) -> int:
         """The smallest number of a partial row that is held."""
@@ -237,18 +300,48 @@ class Finals:
         self.store.forget(self.oldest())
         # By what is stored and what is left of it, which a store that was loaded knows as well.
         stored = self.next_row - self.store.firsts[0] if self.store.firsts else 0
-        left = int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
-        if stored >= LEAST_RENEWED and 2 * left < stored:
+        if stored >= LEAST_RENEWED and 2 * self.held() < stored:
             self.renew()
+
+    # -- merging ---------------------------------------------------------------------------
+
+    def merge_if_many(self, promises: Promised) -> None:
+        """Merge rows once there are twice as many as last time: each is read a few times at most.
+
+        What merging left is the store's first batch, also in a store that was loaded. Should all of
+        that have been taken since, as much has been read as was left, and it may be done again.
+        """
+        if self.held() >= max(LEAST_MERGED, 2 * self.store.first_rows(self.next_row)):
+            self.merge(promises)
+
+    def merge(self, promises: Promised) -> None:
+        """Make one row of those of a key that no end can part, and number what is left anew."""
+        left = self._left()
+        if left.num_rows:
+            left = self._merged(left, promises)
+        self._restart(left)
+
+    def _merged(self, left: pa.Table, promises: Promised) -> pa.Table:
+        hashes, times = left.column(HASH).to_numpy(), left.column(LATEST).to_numpy()
+        lives = self._lives(hashes, times, promises)
+        gaps = np.minimum(gaps_to_newest(hashes, times, self.plan.span), MOST_GAPS - 1)
+        left = left.append_column(OWNER, pa.array(lives)).append_column(GAP, pa.array(gaps))
+        keys = [name for name in self.partial.names if name.startswith("key_")]
+        merged = self._together(left, [*keys, HASH, OWNER, GAP])
+        return merged.select(self.partial.names).cast(self.partial)
 
     def renew(self) -> None:
         """Number what is left anew, and forget the rest."""
+        self._restart(self._left())
+
+    def _left(self) -> pa.Table:
         records = self.index.live_records(0)
-        rows = records[records[:, ls.ROW] != EMPTY, ls.ROW]
-        left = self.store.take(rows)
+        return self.store.take(records[records[:, ls.ROW] != EMPTY, ls.ROW])
+
+    def _restart(self, left: pa.Table) -> None:
         opener, self.store = self.store.open, PartialRows(self.partial)
         self.store.open = opener
-        self.index = Lists(1, bits=6, chained=1, expected=len(rows), room=self.index.room)
+        self.index = Lists(1, bits=6, chained=1, expected=left.num_rows, room=self.index.room)
         self.next_row = 0
         self.renewed = True
         self._added, self._taken = [], []

@@ -1,8 +1,15 @@
 """Matched flags by row id, for the kinds that must know which tuples met a partner.
 
-Row ids of a stream only grow, so its flags are a stretch of bytes from the oldest id that may
-still be asked for. Both streams' stretches sit in one array, because the kernels take one.
-A second bit says that somebody who writes matches down has done so.
+Row ids of a stream only grow, so its flags are a stretch of bytes from the oldest id on that may
+still be asked for. A few rows may be far older than the rest (of a rare key under a count window,
+in a bucket that a lazy strategy has not touched, of a key that is never punctuated). They would
+hold a byte for each row since, so they are *pinned*: named one by one, beside the stretch.
+
+    row ids  3  7  ...............  40 41 42 43 44 45 ..
+            pinned  (forgotten)     the stretch, from its base on
+
+All flags sit in one array, because the kernels take one: those of pinned rows, then both streams'
+stretches. A second bit says that the log already has the match.
 """
 
 from __future__ import annotations
@@ -13,14 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from windrow.kernels.cursor import Matched
 from windrow.state.join_state import STREAMS
 from windrow.state.room import HEAP, Room
 
 MATCHED, NOTED = 1, 2
+#: A stretch may have so many ids, and so many for each row in it that is kept; others are pinned.
+LEAST_STRETCH, IDS_PER_ROW = 1024, 8
 
 
 class Flags:
-    """One byte for each row id in [base, base + size) of each stream."""
+    """One byte for each row id in [base, base + size) of each stream, and for each pinned row."""
 
     def __init__(self, room: Room = HEAP) -> None:
         self.room = room
@@ -28,13 +38,20 @@ class Flags:
         self.ends = [0] * STREAMS
         self.size = [0] * STREAMS
         self.bytes = np.zeros(1, np.uint8)
+        #: 2 * row id + stream of each pinned row, ascending.
+        self.pinned = np.empty(0, np.int64)
+
+    @property
+    def matched(self) -> Matched:
+        """What a kernel takes."""
+        return Matched(self.bytes, self.pinned)
 
     def start(self, stream: int) -> int:
         """Where a stream's stretch begins."""
-        return sum(self.size[:stream])
+        return len(self.pinned) + sum(self.size[:stream])
 
     def shift(self, stream: int) -> int:
-        """What to add to a row id to find its flag."""
+        """What to add to a row id to find its flag in the stretch."""
         return self.start(stream) - self.base[stream]
 
     def covers(self, ends: Sequence[int]) -> bool:
@@ -43,51 +60,107 @@ class Flags:
         return all(end <= b + n for end, b, n in zip(ends, self.base, self.size, strict=True))
 
     def cover(self, oldest: Sequence[int]) -> None:
-        """Make room for every row id seen; those below `oldest` may be forgotten.
+        """Make room for every row id seen; those below `oldest` may be forgotten."""
+        pinned = [self.pinned_rows(stream) for stream in range(STREAMS)]
+        left = [rows[rows >= old] for rows, old in zip(pinned, oldest, strict=True)]
+        self._move([max(b, old) for b, old in zip(self.base, oldest, strict=True)], left)
 
-        Stretches at least double when they move, so a row is copied a constant number of times.
+    def cover_only(self, kept: Sequence[NDArray[np.int64]]) -> None:
+        """Make room for these row ids, in any order, and for those to come; forget all others."""
+        base, pinned = [], []
+        for rows, end in zip(kept, self.ends, strict=True):
+            rows = np.unique(rows)
+            allowed = LEAST_STRETCH + IDS_PER_ROW * np.arange(len(rows), 0, -1)
+            dense = np.flatnonzero(end - rows <= allowed)
+            first = int(dense[0]) if len(dense) else len(rows)
+            base.append(int(rows[first]) if first < len(rows) else end)
+            pinned.append(rows[:first])
+        self._move(base, pinned)
+
+    def _move(self, base: list[int], pinned: Sequence[NDArray[np.int64]]) -> None:
+        """Copy the flags to a new array with these stretches and pinned rows.
+
+        Stretches at least double, and have room for as many rows as are pinned, so that what is
+        copied and sorted is a constant number of times the rows that come.
         """
-        base = [max(b, old) for b, old in zip(self.base, oldest, strict=True)]
-        size = [2 * (end - b) for end, b in zip(self.ends, base, strict=True)]
-        fresh = self.room.empty((sum(size) + 1,), np.uint8)
+        size = [2 * (end - b) + len(p) for end, b, p in zip(self.ends, base, pinned, strict=True)]
+        codes = np.sort(np.concatenate([2 * rows + s for s, rows in enumerate(pinned)]))
+        fresh = self.room.empty((len(codes) + sum(size) + 1,), np.uint8)
         fresh[:] = 0
-        at = 0
         for stream in range(STREAMS):
-            kept = self.stretch(stream)[base[stream] - self.base[stream] :][: size[stream]]
-            fresh[at : at + len(kept)] = kept
+            mine = codes % STREAMS == stream
+            fresh[: len(codes)][mine] = self._bytes_of(stream, codes[mine] // STREAMS)
+        at = len(codes)
+        for stream in range(STREAMS):
+            # A row that was pinned is in the new stretch, if its base has moved back.
+            back = self.pinned_rows(stream)
+            back = back[back >= base[stream]]
+            fresh[at + back - base[stream]] = self._bytes_of(stream, back)
+            first = max(base[stream], self.base[stream])
+            known = self.stretch(stream)[first - self.base[stream] :]
+            known = known[: max(self.ends[stream] - first, 0)]
+            fresh[at + first - base[stream] :][: len(known)] = known
             at += size[stream]
-        self.base, self.size, self.bytes = base, size, fresh
+        self.base, self.size, self.bytes, self.pinned = base, size, fresh, codes
 
     def stretch(self, stream: int) -> NDArray[np.uint8]:
-        """A view of a stream's flags."""
+        """A view of a stream's flags, without the pinned rows'."""
         start = self.start(stream)
         return self.bytes[start : start + self.size[stream]]
 
+    def pinned_rows(self, stream: int) -> NDArray[np.int64]:
+        """The row ids of a stream that are older than its stretch, ascending."""
+        rows: NDArray[np.int64] = self.pinned[self.pinned % STREAMS == stream] // STREAMS
+        return rows
+
+    def _places(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        places = rows + self.shift(stream)
+        old = rows < self.base[stream]
+        if old.any():
+            places[old] = np.searchsorted(self.pinned, STREAMS * rows[old] + stream)
+        return places
+
+    def _bytes_of(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The flags of rows as they are; 0 for those that have none yet."""
+        found = np.zeros(len(rows), np.uint8)
+        known = rows < self.base[stream] + self.size[stream]
+        found[known] = self.bytes[self._places(stream, rows[known])]
+        return found
+
     def has(self, stream: int, rows: NDArray[np.int64]) -> bool:
         """Is there a flag for each of these rows?"""
-        return bool(((rows >= self.base[stream]) & (rows < self.ends[stream])).all())
+        inside = (rows >= self.base[stream]) & (rows < self.ends[stream])
+        return bool((inside | np.isin(rows, self.pinned_rows(stream))).all())
 
     def get(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Have these rows met a partner?"""
-        found: NDArray[np.bool_] = self.bytes[rows + self.shift(stream)] != 0
+        found: NDArray[np.bool_] = self.bytes[self._places(stream, rows)] != 0
         return found
 
     def set(self, stream: int, rows: NDArray[np.int64]) -> None:
         """They have now."""
-        self.bytes[rows + self.shift(stream)] |= MATCHED
+        self.bytes[self._places(stream, rows)] |= MATCHED
 
     def news(self, stream: int) -> NDArray[np.int64]:
         """The rows that have met a partner since this was last asked. One pass over bytes."""
         stretch = self.stretch(stream)[: self.ends[stream] - self.base[stream]]
         places = np.flatnonzero(stretch == MATCHED)
         stretch[places] |= NOTED
-        return places + self.base[stream]
+        old = self.pinned_rows(stream)
+        old = old[self._bytes_of(stream, old) == MATCHED]
+        self.bytes[self._places(stream, old)] |= NOTED
+        return np.concatenate([old, places + self.base[stream]])
 
     def snapshot(self) -> dict[str, Any]:
         """The flags in use, as plain data."""
         used = [end - base for end, base in zip(self.ends, self.base, strict=True)]
         stretches = [self.stretch(stream)[: used[stream]].copy() for stream in range(STREAMS)]
-        return {"base": np.array(self.base), "stretches": stretches}
+        return {
+            "base": np.array(self.base),
+            "stretches": stretches,
+            "pinned": self.pinned.copy(),
+            "pinned_flags": self.bytes[: len(self.pinned)].copy(),
+        }
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Flags:
@@ -97,5 +170,7 @@ class Flags:
         flags.base = [int(base) for base in snapshot["base"]]
         flags.size = [len(stretch) for stretch in stretches]
         flags.ends = [base + size for base, size in zip(flags.base, flags.size, strict=True)]
-        flags.bytes = np.concatenate([*stretches, np.zeros(1, np.uint8)])
+        flags.pinned = np.array(snapshot["pinned"])
+        parts = [snapshot["pinned_flags"], *stretches, np.zeros(1, np.uint8)]
+        flags.bytes = np.concatenate(parts)
         return flags

@@ -44,6 +44,11 @@ class PartialRows:
         gone = max(int(np.searchsorted(self.firsts, oldest, side="right")) - 1, 0)
         self.firsts, self.batches = self.firsts[gone:], self.batches[gone:]
 
+    def first_rows(self, next_row: int) -> int:
+        """How many rows the first batch has, given the number of the next row to come."""
+        ends = [*self.firsts[1:2], next_row]
+        return ends[0] - self.firsts[0] if self.firsts else 0
+
     def _batch(self, at: int) -> pa.RecordBatch:
         batch = self.batches[at]
         if isinstance(batch, int):
@@ -106,6 +111,23 @@ def gaps_of(hashes: NDArray[np.int64], ts: NDArray[np.int64], span: int) -> NDAr
     numbers = np.empty(len(ts), np.int64)
     numbers[order] = np.concatenate([[0], np.cumsum(apart)])[: len(ts)]
     return numbers
+
+
+def gaps_to_newest(
+    hashes: NDArray[np.int64], ts: NDArray[np.int64], span: int
+) -> NDArray[np.int64]:
+    """By row, how many such gaps there are between it and the newest of its key.
+
+    >>> gaps_to_newest(np.array([7, 7, 8, 7]), np.array([30, 5, 99, 10]), 10)
+    array([0, 1, 0, 1])
+    """
+    gaps = gaps_of(hashes, ts, span)
+    order = np.lexsort((ts, hashes))
+    last = np.append(np.diff(hashes[order]) != 0, True)
+    newest = gaps[order][last][np.cumsum(last) - last]
+    found = np.empty(len(ts), np.int64)
+    found[order] = newest - gaps[order]
+    return found
 
 
 def in_order(

@@ -79,7 +79,26 @@ class Pipeline:
             return
         if isinstance(self.join, PunctuatedJoin):
             self.join.announce([self._said(s, part) for s, part in enumerate(admitted)])
+        if self.finals is not None:
+            self.finals.settled = self._settled()
         yield from self.join.process(arrivals, before, after)
+        if self.finals is not None:
+            self.finals.merge_if_many(self._promises())
+
+    def _settled(self) -> int:
+        """A punctuation that is yet to come speaks of a time from its stream's progress on."""
+        streams = zip(self.plan.streams, self.progress, strict=True)
+        return min(now.now for stream, now in streams if stream.punctuated) + self.plan.span
+
+    def _promises(self) -> PunctuatedJoin:
+        """Only keys that are punctuated have finals."""
+        assert isinstance(self.join, PunctuatedJoin)
+        return self.join
+
+    def merge_finals(self) -> None:
+        """Let partial rows that belong together become one now."""
+        if self.finals is not None:
+            self.finals.merge(self._promises())
 
     def _said(self, stream: int, part: Admitted) -> Arrivals:
         """The punctuations of a batch. Where keys are unique, every tuple is one."""
@@ -146,7 +165,7 @@ class Pipeline:
             if isinstance(piece, Mixture):
                 yield piece
             elif self.finals is not None:
-                final = self.finals.absorb(piece)
+                final = self.finals.absorb(piece, self._promises())
                 if final is not None:
                     yield final
             elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
@@ -199,7 +218,7 @@ class Pipeline:
         for stream, name in enumerate(self.names):
             figures.inserted[name], figures.invalidated[name] = join.stored(stream)
             figures.stale[name] = join.state.stale_rows(
-                stream, self.plan.reaches[stream], self.progress[1 - stream].now
+                stream, self.plan.reaches[stream], self._joined(1 - stream)
             )
             figures.live_rows[name] = join.state.live_rows(stream)
             figures.live_bytes[name] = join.state.nbytes(stream)
@@ -212,7 +231,8 @@ class Pipeline:
                 figures.skipped[name] = join.counted(c.SKIPPED_ONE, stream)
                 figures.flags[name] = join.state.live_flags(stream)
         figures.ended, figures.ended_early = int(join.cursor[c.ENDED]), int(join.cursor[c.EARLY])
-        figures.finals = 0 if self.finals is None else self.finals.count
+        if self.finals is not None:
+            figures.finals, figures.partials = self.finals.count, self.finals.held()
         if self.order is not None:
             self._figures_of_order(self.order)
         figures.comparisons, figures.checks = join.work()
@@ -220,6 +240,12 @@ class Pipeline:
         figures.matches = join.matches
         figures.unmatched = join.unmatched
         return figures
+
+    def _joined(self, stream: int) -> int:
+        """How far a stream has been joined: input that waits still needs what is stored for it."""
+        if self.order is not None:
+            return self.order.joined[stream]
+        return self.progress[stream].now
 
     def _figures_of_order(self, order: InOrder) -> None:
         figures = self.metrics

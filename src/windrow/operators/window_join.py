@@ -35,7 +35,7 @@ from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Snapshot, check_format
 from windrow.state.room import Room
 
-FORMAT = 1
+FORMAT = 2
 Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
 
 STRATEGIES: dict[Invalidation, int] = {
@@ -125,7 +125,7 @@ class WindowJoin:
             self._tuples = np.empty((int(end[-1]), 3), np.int64)
         for stream, side in enumerate(sides):
             c.scatter_parts(side.ts, side.key, side.row, at[stream::STREAMS].copy(), self._tuples)
-        return c.Batch(self._tuples, at, end, self.flags.bytes)
+        return c.Batch(self._tuples, at, end, self.flags.matched)
 
     def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
         config = self.config
@@ -136,6 +136,7 @@ class WindowJoin:
             asked[c.AFTER_ONE + stream] = after[stream]
             asked[c.PRESERVED_ONE + stream] = config.preserved[stream]
             asked[c.FLAGS_ONE + stream] = self.flags.shift(stream)
+            asked[c.BASE_ONE + stream] = self.flags.base[stream]
         settled = config.verify is None
         asked[c.MARK] = settled and config.flagged
         if settled and config.how in ("semi", "anti"):
@@ -151,17 +152,19 @@ class WindowJoin:
         ]
         if self.flags.covers(ends):
             return
-        oldest = [
-            min(self._oldest(stream, end), int(arrivals[stream].row.min(initial=end)))
-            for stream, end in enumerate(ends)
-        ]
-        self.flags.cover(oldest)
+        self.flags.cover_only(
+            [
+                np.concatenate([self._known(stream), side.row])
+                for stream, side in enumerate(arrivals)
+            ]
+        )
 
-    def _oldest(self, stream: int, end: int) -> int:
-        """The smallest row id that may still be asked for; `end` if there is none."""
-        if self.waiting is not None:
-            end = int(self.waiting.rows(stream).min(initial=end))
-        return int(self.state.rows(stream).min(initial=end))
+    def _known(self, stream: int) -> NDArray[np.int64]:
+        """The row ids from before that may still be asked for."""
+        stored = self.state.rows(stream)
+        if self.waiting is None:
+            return stored
+        return np.concatenate([stored, self.waiting.rows(stream)])
 
     # -- results ---------------------------------------------------------------------------
 
@@ -221,7 +224,8 @@ class WindowJoin:
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         flags = self.flags
-        arrays = {**self.state.lists.parts(), "flags": flags.bytes, "cursor": self.cursor}
+        arrays = {**self.state.lists.parts(), "cursor": self.cursor}
+        arrays |= {"flags": flags.bytes, "pinned": flags.pinned}
         facts = {
             "parts": self.state.parts,
             "base": flags.base,
@@ -236,6 +240,7 @@ class WindowJoin:
         self.flags = Flags(room)
         self.flags.base, self.flags.ends = list(facts["base"]), list(facts["ends"])
         self.flags.size, self.flags.bytes = list(facts["size"]), arrays["flags"]
+        self.flags.pinned = arrays["pinned"]
         self.cursor = arrays["cursor"]
 
     # -- snapshot --------------------------------------------------------------------------

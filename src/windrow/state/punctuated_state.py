@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import cursor, ends, inodes, punctuated
+from windrow.kernels import contents, cursor, ends, inodes, punctuated
 from windrow.kernels import lists as ls
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Lists, Snapshot
@@ -92,6 +92,13 @@ class PunctuatedState(JoinState):
         found = self.nodes.live_records_of(stream, STREAMS)
         nodes: NDArray[np.int64] = found[found[:, ls.ROW] != inodes.EMPTY]
         return nodes
+
+    def flags_before(self, stream: int, bound: int) -> NDArray[np.int64]:
+        """A stream's I-Nodes with a time before `bound`."""
+        nodes = self.nodes
+        most = int(nodes.live()[stream::STREAMS].sum())
+        out = np.empty((most, ls.COLUMNS), np.int64)
+        return out[: contents.copy_before(nodes.arrays(), stream, STREAMS, bound, out)]
 
     # -- memory that outlives a process ----------------------------------------------------
 
