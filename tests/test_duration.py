@@ -41,6 +41,34 @@ def test_text(text, expected):
     assert parse(text, "window") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10us", 10),
+        ("10 µs", 10),
+        ("250ms", 250_000),
+        ("250 msec", 250_000),
+        ("30s", 30_000_000),
+        ("30 sec", 30_000_000),
+        ("30secs", 30_000_000),
+        ("5m", 300_000_000),
+        ("5 M", 300_000_000),
+        ("5 min", 300_000_000),
+        ("5mins", 300_000_000),
+        ("1h", 3_600_000_000),
+        ("1hr", 3_600_000_000),
+        ("2 hrs", 7_200_000_000),
+        ("1h30m", 5_400_000_000),
+        ("1h 30 minutes", 5_400_000_000),
+        ("2d", 172_800_000_000),
+        ("1w", 604_800_000_000),
+        ("0.5m", 30_000_000),
+    ],
+)
+def test_short_words(text, expected):
+    assert parse(text, "window") == expected
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_in_both_numbers_and_any_case(unit):
     for spelled in (unit, f"{unit}s", unit.upper(), f"{unit.title()}s"):
@@ -98,8 +126,12 @@ def test_unparsable(text):
         ("1 month", "month"),
         ("2 years", "years"),
         ("1 quarter", "quarter"),
-        ("5 m", "m"),
-        ("5 s", "s"),
+        ("5 mo", "mo"),
+        ("3 mon", "mon"),
+        ("2 months", "months"),
+        ("1 y", "y"),
+        ("5 ss", "ss"),
+        ("5 mss", "mss"),
         ("3 secondss", "secondss"),
         ("1 day 1 fortnight", "fortnight"),
         ("1e3 seconds", "e"),

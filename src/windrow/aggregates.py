@@ -8,6 +8,7 @@ from typing import cast, get_args
 import pyarrow as pa
 
 from windrow import expressions
+from windrow.expressions import paths
 from windrow.model import RESERVED_NAMES, Aggregate, Final, JoinPlan, WindrowError
 from windrow.operators.partials import key_names, result_type
 
@@ -50,24 +51,28 @@ def _final(name: object, text: object, plan: JoinPlan, taken: dict[str, str]) ->
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, KeyError):
         known = False
     if not known:
-        raise WindrowError(f"{what}: there is no {function} of {kind}")
+        called = plan.dialect.type_name(kind)
+        raise WindrowError(f"{what}: there is no {function} of {called}")
     return final
 
 
 def _column(path: Sequence[str], what: str, plan: JoinPlan) -> tuple[int, str]:
     """The stream and the column that a dotted name means."""
-    names = {plan.streams[at].name.lower(): at for at in plan.shown}
-    stream = names.get(path[0].lower())
+    names = {plan.streams[at].name: at for at in plan.shown}
+    stream = names.get(paths.match(list(names), path[0], plan.dialect.folds) or "")
     if stream is None or len(path) < 2:
         raise WindrowError(
             f"{what}: begin the column with a stream of the result: "
             f"{', '.join(plan.streams[at].name for at in plan.shown)}"
         )
     schema = plan.streams[stream].schema
-    fields = expressions.trail(schema, ".".join(path[1:]), fold=True)
+    try:
+        fields = paths.find(schema, path[1:], plan.dialect)
+    except WindrowError as error:
+        raise WindrowError(f"{what}: {error}") from None
     if fields is None:
         raise WindrowError(
             f"{what}: stream {plan.streams[stream].name!r} has no column {'.'.join(path[1:])!r}; "
             f"the columns are {', '.join(schema.names)}"
         )
-    return stream, ".".join(field.name for field in fields)
+    return stream, paths.spelled(schema, fields)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from windrow import aggregates, checks, duration, effects, endings, expressions, layout
 from windrow.cost.optimizer import choose
+from windrow.dialect import TABLES, Dialect
 from windrow.explanation import Explanation
 from windrow.local import patterns
 from windrow.local.engine import METADATA_KEY, LocalJoin
@@ -64,9 +65,9 @@ def stream(
     data: a `pyarrow.Table`, in arrival order, or a Spark DataFrame, streaming or batch.
     name: the stream's name in the result and in conditions.
     key: the key column or columns (dotted names reach into structs); None joins on the
-        condition alone.
+        condition alone. On Spark names are Spark's: case and backticks as there.
     time: the event-time column, a timestamp.
-    window: how long a tuple stays joinable: "10 minutes", a `timedelta`, or `rows(n)`.
+    window: how long a tuple stays joinable: "10 minutes", "10m", a `timedelta`, or `rows(n)`.
     lateness: how far behind the largest time seen a row may come and still count.
     idle: after how much silence the stream no longer holds others back. Tables have no clock,
         so they are never idle.
@@ -88,29 +89,33 @@ def stream(
     """
     name = checks.stream_name(name)
     schema = _schema(data, name)
+    words = _dialect(data)
+    key = checks.spelled(schema, key, name, "key", words)
+    time = checks.spelled(schema, time, name, "time", words)
+    ends_to = checks.spelled(schema, ends_to, name, "ends_to", words)
     behind = duration.parse(lateness, f"stream {name!r}: lateness")
     if behind == 0 and checks.is_spark(data) and data.isStreaming:
-        _warn_if_unordered(data, name, time)
+        _warn_if_unordered(data, name, schema, time)
     marks = {
-        what: _predicate(given, data, schema, name, what)
+        what: _predicate(given, data, schema, name, what, words)
         for what, given in (("beats", beats), ("ends", ends))
     }
     several = marks["ends"] is not None and endings.has_several(schema, key, ends_to)
     ranged = False
     if several:
-        endings.patterns(schema, name, key, marks["ends"] or "", ends_to)
+        endings.patterns(schema, name, key, marks["ends"] or "", ends_to, words)
         ranged = endings.is_ranged(schema, key, ends_to)
     if several and not ranged:
         data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
         schema = _schema(data, name)
-    keys = checks.key_columns(schema, key, name)
+    keys = checks.key_columns(schema, key, name, words)
     endings.punctuated(name, keys, marks["ends"], ends_to, unique)
     return Stream(
         data=data,
         schema=schema,
         name=name,
         key=keys,
-        time=checks.time_column(schema, time, name),
+        time=checks.time_column(schema, time, name, words),
         window=_window(window, name),
         lateness=behind,
         idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
@@ -119,18 +124,46 @@ def stream(
         ends_to=ends_to,
         unique=unique,
         ranged=ranged,
+        dialect=words,
     )
 
 
-def _predicate(given: Any, data: Any, schema: pa.Schema, name: str, what: str) -> str | None:
-    """A predicate as SQL text that has been understood."""
-    if checks.is_spark(data) and checks.is_spark(given):
-        from windrow.spark import engine
+def _dialect(data: Any) -> Dialect:
+    """How the users of this kind of data call things."""
+    if not checks.is_spark(data):
+        return TABLES
+    from windrow.spark import words
 
-        given = engine.column_text(data, given, f"stream {name!r}: {what}")
+    return words.dialect(data.sparkSession)
+
+
+def _predicate(
+    given: Any, data: Any, schema: pa.Schema, name: str, what: str, dialect: Dialect
+) -> str | None:
+    """A predicate as SQL text that has been understood."""
+    column = checks.is_spark(data) and checks.is_spark(given)
+    if column:
+        from windrow.spark import words
+
+        given = words.column_text(data, given, f"stream {name!r}: {what}")
     text = checks.sql(given, f"stream {name!r}: {what}")
     if text is not None:
-        expressions.predicate(text, name, schema)
+        with checks.said(column):
+            expressions.predicate(text, name, schema, dialect)
+    return text
+
+
+def _condition(given: Any, streams: Sequence[Stream], dialect: Dialect) -> str | None:
+    """A condition as SQL text that has been understood."""
+    column = checks.is_spark(given) and all(checks.is_spark(stream.data) for stream in streams)
+    if column:
+        from windrow.spark import words
+
+        given = words.condition_text({stream.name: stream.data for stream in streams}, given)
+    text = checks.sql(given, "condition", '"imp.price < clk.bid"')
+    if text is not None:
+        with checks.said(column):
+            expressions.condition(text, {stream.name: stream.schema for stream in streams}, dialect)
     return text
 
 
@@ -151,10 +184,11 @@ def _schema(data: Any, name: str) -> pa.Schema:
     return engine.arrow_schema(data, name)
 
 
-def _warn_if_unordered(data: Any, name: str, time: str) -> None:
+def _warn_if_unordered(data: Any, name: str, schema: pa.Schema, time: str) -> None:
     from windrow.spark import output
 
-    if output.is_unordered(data, str(time)):
+    fields = expressions.trail(schema, time) if isinstance(time, str) else None
+    if output.is_unordered(data, [field.name for field in fields or ()]):
         warnings.warn(
             f"stream {name!r} comes from a join with order='none', whose rows are out of order by "
             "up to a window and the lag of its inputs; without lateness the late ones are "
@@ -175,7 +209,7 @@ def _window(window: Duration | Window | None, name: str) -> Window | None:
 def plan(
     *streams: Stream,
     how: str = "inner",
-    condition: str | None = None,
+    condition: Any = None,
     between: tuple[Duration, Duration] | None = None,
     closed: bool = True,
     order: str = "none",
@@ -195,8 +229,8 @@ def plan(
     checks.not_yet({"memory": (memory, "window")})
     chosen = checks.streams(streams)
     checks.bounded(chosen, between)
-    if checks.sql(condition, "condition") is not None:
-        expressions.condition(condition or "", {stream.name: stream.schema for stream in chosen})
+    words = _dialect(chosen[0].data)
+    condition = _condition(condition, chosen, words)
     if algorithm == "hash" and chosen[0].key is None:
         raise WindrowError(
             "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
@@ -218,6 +252,7 @@ def plan(
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
         order=checks.order(order),
         alpha=checks.share(alpha, "alpha"),
+        dialect=words,
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
     endings.ending(asked)
@@ -246,7 +281,7 @@ class Choices(TypedDict, total=False):
     """The keywords of `join`; `plan` has their defaults."""
 
     how: str
-    condition: str | None
+    condition: Any
     between: tuple[Duration, Duration] | None
     closed: bool
     order: str
@@ -269,7 +304,8 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     Parameters
     ----------
     how: inner, left, right, full, semi or anti; PySpark's spellings work.
-    condition: more SQL over the streams' structs, such as "imp.price < clk.bid".
+    condition: more SQL over the streams' structs, such as "imp.price < clk.bid"; on Spark also a
+        Column, such as F.col("imp.price") < F.col("clk.bid").
     between: (lo, hi) bounds on the second stream's time less the first's, in place of windows.
     closed: whether a tuple exactly a window away still joins. Equal times always do.
     order: "none", or rows leave in the order of `ts`: "sync-filter" lets input wait, "filter-order"

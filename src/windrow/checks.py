@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import pyarrow as pa
 
 from windrow import expressions
+from windrow.dialect import Dialect
+from windrow.expressions import paths
 from windrow.model import (
     RESERVED_NAMES,
     Algorithm,
@@ -20,6 +23,7 @@ from windrow.model import (
     Stream,
     WindrowError,
 )
+from windrow.operators.keys import common_type, meeting_type, plain_type
 
 #: PySpark's spellings of the join kinds.
 HOWS: dict[str, How] = {
@@ -92,6 +96,19 @@ def one_engine(streams: Sequence[Stream]) -> bool:
     return on_spark[0]
 
 
+def spelled(schema: pa.Schema, given: T, name: str, role: str, dialect: Dialect) -> T:
+    """A name, or a list of them, as the schema spells it; what it does not have stays as it is."""
+    if isinstance(given, list | tuple):
+        each = [spelled(schema, path, name, role, dialect) for path in given]
+        return cast(T, type(given)(each))
+    if not isinstance(given, str):
+        return given
+    try:
+        return cast(T, paths.named(schema, given, dialect) or given)
+    except WindrowError as error:
+        raise WindrowError(f"stream {name!r}: {role} {error}") from None
+
+
 def column(schema: pa.Schema, path: object, name: str, role: str) -> pa.DataType:
     """The type of a column that must be there."""
     if isinstance(path, str) and schema.names.count(path) > 1:
@@ -108,22 +125,25 @@ def column(schema: pa.Schema, path: object, name: str, role: str) -> pa.DataType
     return kind
 
 
-def time_column(schema: pa.Schema, path: object, name: str) -> str:
+def time_column(schema: pa.Schema, path: object, name: str, dialect: Dialect) -> str:
     """A timestamp."""
     kind = column(schema, path, name, "time")
     if not pa.types.is_timestamp(kind):
         raise WindrowError(
-            f"stream {name!r}: time column {path!r} is {kind}, expected a timestamp; cast it, for "
-            "example with pyarrow.compute.cast(column, pa.timestamp('us'))"
+            f"stream {name!r}: time column {path!r} is {dialect.type_name(kind)}, expected a "
+            f"timestamp; {dialect.as_time(str(path), kind)}"
         )
     return str(path)
 
 
-def key_columns(schema: pa.Schema, key: object, name: str) -> tuple[str, ...] | None:
+def key_columns(
+    schema: pa.Schema, key: object, name: str, dialect: Dialect
+) -> tuple[str, ...] | None:
     """One or more columns of types that can be compared, or None."""
     if key is None:
         return None
-    paths = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Iterable) else ()
+    several = isinstance(key, Iterable) and not is_spark(key)
+    paths = (key,) if isinstance(key, str) else tuple(cast(Iterable[Any], key)) if several else ()
     if not paths:
         raise WindrowError(
             f"stream {name!r}: key is {key!r}, expected a column name, a list of column names, or "
@@ -133,8 +153,8 @@ def key_columns(schema: pa.Schema, key: object, name: str) -> tuple[str, ...] | 
         kind = column(schema, path, name, "key")
         if not can_be_key(kind):
             raise WindrowError(
-                f"stream {name!r}: key column {path!r} is {kind}, which cannot be a key; use its "
-                "fields (dotted names work) or cast it"
+                f"stream {name!r}: key column {path!r} is {dialect.type_name(kind)}, which cannot "
+                "be a key; use its fields (dotted names work) or cast it"
             )
     return tuple(str(path) for path in paths)
 
@@ -151,14 +171,29 @@ def can_be_key(kind: pa.DataType) -> bool:
     )
 
 
-def sql(text: object, what: str) -> str | None:
+def sql(text: object, what: str, example: str = "\"kind = 'beat'\"") -> str | None:
     """SQL text, or nothing."""
     if text is not None and not isinstance(text, str):
-        raise WindrowError(f"{what} is {text!r}, expected SQL text such as \"kind = 'beat'\"")
+        hint = " (a Column works with DataFrames only)" if is_spark(text) else ""
+        raise WindrowError(f"{what} is {text!r}, expected SQL text such as {example}{hint}")
     return text
 
 
 # -- a join ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def said(by_column: bool) -> Iterator[None]:
+    """Refusals of the SQL text that Spark made of a Column say so, and what to do instead."""
+    try:
+        yield
+    except WindrowError as error:
+        if not by_column:
+            raise
+        raise WindrowError(
+            f"{error}, which is the SQL text of the Column; compute what is refused as a column of "
+            "its own, with df.withColumn, before wr.stream"
+        ) from error
 
 
 def how(value: object) -> How:
@@ -268,24 +303,31 @@ def _same_keys(one: Stream, two: Stream) -> None:
         )
     for mine, its in zip(one.key, two.key, strict=True):
         kinds = [expressions.resolve(s.schema, path) for s, path in ((one, mine), (two, its))]
-        if plain_type(kinds[0]) != plain_type(kinds[1]):
+        common = common_type(*kinds)
+        if common is None:
+            called = [s.dialect.type_name(kind) for s, kind in zip((one, two), kinds, strict=True)]
             raise WindrowError(
-                f"key column {mine!r} of stream {one.name!r} is {kinds[0]} but {its!r} of stream "
-                f"{two.name!r} is {kinds[1]}; cast one of them to the other's type"
+                f"key column {mine!r} of stream {one.name!r} is {called[0]} but {its!r} of stream "
+                f"{two.name!r} is {called[1]}; {_cast_keys((one, mine), (two, its))}"
             )
+        for stream, kind in zip((one, two), kinds, strict=True):
+            if stream.ranged and plain_type(kind) != common:
+                raise WindrowError(
+                    f"stream {stream.name!r}: ends_to makes ranges of {mine!r}, whose type "
+                    f"{stream.dialect.type_name(kind)} is narrower than the other stream's "
+                    f"{stream.dialect.type_name(common)}; cast key and ends_to to that"
+                )
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """A type without the encodings that make no difference to equality."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return pa.binary()
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return pa.timestamp(kind.unit, "UTC")
-    return kind
+def _cast_keys(*columns: tuple[Stream, str]) -> str:
+    """What to write so that two key columns meet."""
+    kinds = [expressions.resolve(stream.schema, path) for stream, path in columns]
+    to = meeting_type(*kinds)
+    pairs = zip(columns, kinds, strict=True)
+    narrow = [column for column, kind in pairs if plain_type(kind) != to]
+    how = "cast both" if len(narrow) > 1 else "cast one of them to the other's type"
+    stream, path = narrow[0]
+    return f"{how}, for example with {stream.dialect.as_type(path, to)}"
 
 
 def zone(stream: Stream) -> str | None:
@@ -300,9 +342,10 @@ def _same_clock(one: Stream, two: Stream) -> None:
     if (zones[0] is None) != (zones[1] is None):
         zoned, other = (one, two) if zones[0] is not None else (two, one)
         raise WindrowError(
-            f"time column {zoned.time!r} of stream {zoned.name!r} has a time zone but "
-            f"{other.time!r} of stream {other.name!r} has none; cast one of them, so that both "
-            "mean instants or both mean wall-clock times"
+            f"time column {zoned.time!r} of stream {zoned.name!r} {zoned.dialect.with_zone(True)} "
+            f"but {other.time!r} of stream {other.name!r} {other.dialect.with_zone(False)}; cast "
+            "one of them, so that both mean instants or both mean wall-clock times, for example "
+            f"with {other.dialect.as_type(other.time, pa.timestamp('us', 'UTC'))}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Durations: Spark-style text ("1 hour 30 minutes") or `timedelta`, as whole microseconds."""
+"""Durations: text such as "1 hour 30 minutes" or "90m", or `timedelta`, as whole microseconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ UNITS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
-_TERM = re.compile(r"([+-]?)\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
+#: Shorter words for the units, as people and shells write them. A month has none.
+SHORT = {
+    "us": "microsecond", "µs": "microsecond", "usec": "microsecond", "micro": "microsecond",
+    "ms": "millisecond", "msec": "millisecond", "milli": "millisecond",
+    "s": "second", "sec": "second",
+    "m": "minute", "min": "minute",
+    "h": "hour", "hr": "hour",
+    "d": "day",
+    "w": "week", "wk": "week",
+}  # fmt: skip
+_TERM = re.compile(r"([+-]?)\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*", re.IGNORECASE)
 _HINT = 'write for example "10 minutes", "1 hour 30 minutes" or timedelta(minutes=10)'
 
 
@@ -26,6 +36,8 @@ def parse(value: object, what: str, *, signed: bool = False) -> int:
 
     >>> parse("1 minute 30 seconds", "window")
     90000000
+    >>> parse("5m", "window") == parse("5 min", "window") == parse("5 minutes", "window")
+    True
     >>> parse(timedelta(milliseconds=5), "window")
     5000
     """
@@ -54,7 +66,7 @@ def _parse_text(text: str, what: str) -> int:
         if term is None:
             raise WindrowError(f"{what} is {text!r}, which is not a duration; {_HINT}")
         sign, number, unit = term.groups()
-        size = UNITS.get(unit.lower().removesuffix("s"))
+        size = _size(unit)
         if size is None:
             raise WindrowError(
                 f"{what} is {text!r}, but {unit!r} is not a unit of fixed length; use weeks, days, "
@@ -65,6 +77,16 @@ def _parse_text(text: str, what: str) -> int:
     if total != int(total):
         raise WindrowError(f"{what} is {text!r}, which is not a whole number of microseconds")
     return int(total)
+
+
+def _size(unit: str) -> int | None:
+    """Microseconds in a unit, by its long or short word, in any case; words have a plural too."""
+    word = unit.lower()
+    one = word.removesuffix("s")
+    # "ms" is no plural of "m", and a symbol such as "s" has none.
+    plural = one in UNITS or (one in SHORT and len(one) > 1 and not one.endswith("s"))
+    name = SHORT.get(word) or (SHORT.get(one, one) if plural else word)
+    return UNITS.get(name)
 
 
 def show(micros: int) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from windrow import checks, expressions
+from windrow.dialect import Dialect
 from windrow.model import CountWindow, JoinPlan, Stream, WindrowError
+from windrow.operators.keys import plain_type
 
 
 def has_several(schema: pa.Schema, key: object, ends_to: object) -> bool:
@@ -18,14 +20,17 @@ def has_several(schema: pa.Schema, key: object, ends_to: object) -> bool:
     return kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
-def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: object) -> None:
+def patterns(
+    schema: pa.Schema, name: str, key: object, ends: str, ends_to: object, dialect: Dialect
+) -> None:
     """Lists and ranges are of one key column."""
     if not isinstance(key, str) or key not in schema.names:
         raise WindrowError(
             f"stream {name!r}: punctuations about several keys need a single key column at the "
             f"top, but the key is {key!r}"
         )
-    if any(path == key for _, path in expressions.predicate(ends, name, schema).columns):
+    read = [path for _, path in expressions.predicate(ends, name, schema, dialect).columns]
+    if key in read:
         raise WindrowError(
             f"stream {name!r}: ends={ends!r} looks at the key {key!r}, which becomes one key a row "
             "where punctuations are about several; mark them by another column"
@@ -48,14 +53,16 @@ def patterns(schema: pa.Schema, name: str, key: object, ends: str, ends_to: obje
             "one of the two"
         )
     kinds = [schema.field(key).type, checks.column(schema, ends_to, name, "ends_to")]
-    if checks.plain_type(kinds[0]) != checks.plain_type(kinds[1]):
+    if plain_type(kinds[0]) != plain_type(kinds[1]):
+        called = [dialect.type_name(kind) for kind in kinds]
         raise WindrowError(
-            f"stream {name!r}: ends_to column {ends_to!r} is {kinds[1]}, but key {key!r} is "
-            f"{kinds[0]}; cast one of them to the other's type"
+            f"stream {name!r}: ends_to column {ends_to!r} is {called[1]}, but key {key!r} is "
+            f"{called[0]}; cast one of them to the other's type, for example with "
+            f"{dialect.as_type(str(ends_to), kinds[0])}"
         )
     if countable(kinds[0]):
         return
-    if any(path == ends_to for _, path in expressions.predicate(ends, name, schema).columns):
+    if ends_to in read:
         raise WindrowError(
             f"stream {name!r}: ends={ends!r} looks at {ends_to!r}, which is empty once a range has "
             "become one punctuation a key; mark them by another column"

@@ -1,4 +1,4 @@
-"""What is asked of a join: streams, windows, the plan. No engine, no imports of ours.
+"""What is asked of a join: streams, windows, the plan. No engine.
 
 Every duration and time here is an integer of microseconds.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
+
+from windrow.dialect import TABLES, Dialect
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +81,8 @@ class Stream:
     unique: bool = False
     #: Whether ranges up to `ends_to` are still to become punctuations of the keys in them.
     ranged: bool = False
+    #: How its users call types and columns; the zone of its predicates' times.
+    dialect: Dialect = TABLES
 
     @property
     def punctuated(self) -> bool:
@@ -108,6 +112,8 @@ class JoinPlan:
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
     batch_rows: int | None = None
+    #: How its condition's names and times are meant.
+    dialect: Dialect = TABLES
 
     @property
     def preserved(self) -> tuple[bool, ...]:

@@ -48,16 +48,52 @@ PAIRS = {
         lambda: join(stream("imp"), typed("clk", ["x"])),
         ("key column 'ad' of stream 'imp' is int64 but 'ad' of stream 'clk' is string", ALIKE),
     ),
-    "keys of two widths": (
-        lambda: join(stream("imp"), typed("clk", pa.array([1], pa.int32()))),
-        ("'ad' of stream 'imp' is int64 but 'ad' of stream 'clk' is int32", ALIKE),
+    "a number without a sign that the other's type has no room for": (
+        lambda: join(stream("imp"), typed("clk", pa.array([1], pa.uint64()))),
+        ("'ad' of stream 'imp' is int64 but 'ad' of stream 'clk' is uint64", "cast both"),
+    ),
+    "int and float keys": (
+        lambda: join(stream("imp"), typed("clk", pa.array([1], pa.float32()))),
+        (
+            "'ad' of stream 'imp' is int64 but 'ad' of stream 'clk' is float; cast both, for "
+            "example with pyarrow.compute.cast(column, pa.float64())",
+        ),
+    ),
+    "int and decimal keys": (
+        lambda: join(stream("imp"), typed("clk", pa.array([Decimal(1)], pa.decimal128(9, 2)))),
+        (
+            "is int64 but 'ad' of stream 'clk' is decimal128(9, 2); cast both, for example with "
+            "pyarrow.compute.cast(column, pa.decimal128(21, 2))",
+        ),
     ),
     "decimals of two scales": (
         lambda: join(
             typed("imp", pa.array([Decimal(1)], pa.decimal128(9, 2))),
             typed("clk", pa.array([Decimal(1)], pa.decimal128(9, 3))),
         ),
-        ("is decimal128(9, 2) but 'ad' of stream 'clk' is decimal128(9, 3)", ALIKE),
+        (
+            "is decimal128(9, 2) but 'ad' of stream 'clk' is decimal128(9, 3); cast both, for "
+            "example with pyarrow.compute.cast(column, pa.decimal128(10, 3))",
+        ),
+    ),
+    "a range of floats that are narrower than the other's": (
+        lambda: join(
+            typed("imp", pa.array([1.5])),
+            stream(
+                "clk",
+                pa.table(
+                    {
+                        "ad": pa.array([1], pa.float32()),
+                        "to": pa.array([2], pa.float32()),
+                        "at": TABLE["at"],
+                        "live": [True],
+                    }
+                ),
+                ends="live",
+                ends_to="to",
+            ),
+        ),
+        ("stream 'clk': ends_to makes ranges of 'ad', whose type float is narrower than", "double"),
     ),
     "the second of two key columns": (
         lambda: join(stream("imp", key=["ad", "text"]), stream("clk", key=["ad", "ad"])),

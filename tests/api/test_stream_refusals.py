@@ -90,7 +90,7 @@ STREAMS = [
     # predicates
     no("imp", "does not parse", "'ad = = 1'", beats="ad = = 1"),
     no("imp", "is empty", beats=" "),
-    no("imp", "uses ABS(...), which is not supported; supported are", beats="abs(ad) = 1"),
+    no("imp", "uses LENGTH(...), which is not supported; supported are", beats="length(text) = 1"),
     # punctuations
     no("stream 'imp': ends", "expected SQL text", ends=3),
     no("imp", "does not parse", ends="ad = = 1"),

@@ -37,7 +37,7 @@ _rows = st.lists(
             "j": st.none() | _small,
             "f": st.none() | _floats,
             "p": st.none() | st.integers(-300, 300).map(lambda cents: Decimal(cents) / 100),
-            "s": st.none() | st.sampled_from(["", "a", "ab", "b", "é"]),
+            "s": st.none() | st.sampled_from(["", "a", "ab", "b", "é", "aB%", "A_#", "a\nb"]),
             "t": st.none()
             | _small.map(lambda hours: dt.datetime(2024, 1, 1) + dt.timedelta(hours=hours)),
             "b": st.none() | st.booleans(),
@@ -59,16 +59,40 @@ _number = st.recursive(
     lambda inner: (
         _join("(", inner, st.sampled_from(["+", "-", "*", "/", "%"]), inner, ")")
         | _join("( -", inner, ")")
+        | _join("ABS(", inner, ")")
+        | _join("COALESCE(", inner, ",", inner, ")")
     ),
     max_leaves=5,
 )
-_decimal = st.sampled_from(["p", "1.25", "(p + 0.5)", "(p - i)", "(p * 2)", "(i + 1.5)", "(- p)"])
-_text = st.sampled_from(["s", "'a'", "'ab'", "NULL"])
+_decimal = st.sampled_from(
+    ["p", "1.25", "(p + 0.5)", "(p - i)", "(p * 2)", "(i + 1.5)", "(- p)", "ABS(p)"]
+)
+_text = st.recursive(
+    st.sampled_from(["s", "'a'", "'ab'", "NULL"]),
+    lambda inner: (
+        _join(st.sampled_from(["UPPER(", "LOWER("]), inner, ")")
+        | _join("COALESCE(", inner, ",", inner, ")")
+    ),
+    max_leaves=3,
+)
+_pattern = st.lists(st.sampled_from([*"aAbé%_%_", "#%", "#_", "##"]), max_size=4).map("".join)
 _time = st.sampled_from(
-    ["t", "(t + INTERVAL '2' HOUR)", "TIMESTAMP '2024-01-01 01:00:00'", "'2024-01-01 00:00:00'"]
+    [
+        "t",
+        "(t + INTERVAL '2' HOUR)",
+        "(t - INTERVAL '1' DAY)",
+        "COALESCE(t, TIMESTAMP '2024-01-02')",
+        "TIMESTAMP '2024-01-01 01:00:00'",
+        "'2024-01-01 00:00:00'",
+    ]
 )
 _span = st.sampled_from(
-    ["(t - TIMESTAMP '2024-01-01')", "INTERVAL '90' MINUTE", "INTERVAL '0' DAY"]
+    [
+        "(t - TIMESTAMP '2024-01-01')",
+        "(t - (t + INTERVAL '1' HOUR))",
+        "INTERVAL '90' MINUTE",
+        "INTERVAL '0' DAY",
+    ]
 )
 _order = st.sampled_from(["=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"])
 
@@ -89,6 +113,13 @@ _truth = st.recursive(
     _tests(_number, ["0", "1", "-2", "2.5"])
     | _tests(_number | _decimal, ["1.25", "2"])
     | _tests(_text, ["'a'", "'b'"])
+    | _join(
+        "(",
+        _text,
+        st.sampled_from(["LIKE", "NOT LIKE"]),
+        _pattern.map(lambda p: f"'{p}'"),
+        "ESCAPE '#' )",
+    )
     | _tests(st.just("t"), ["'2024-01-01 00:00:00'", "TIMESTAMP '2024-01-01 02:00:00'"])
     | _join("( t", _order, _time, ")")
     | _join("(", _span, _order, _span, ")")

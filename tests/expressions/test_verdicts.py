@@ -135,6 +135,61 @@ CASES = {
         ("INTERVAL 1 SECOND = INTERVAL 1000 MILLISECONDS", [True, True, True]),
         ("naive BETWEEN '2024-01-01' AND '2024-01-01 12:00:00'", [True, False, False]),
     ],
+    "intervals of several parts": [
+        ("wait = INTERVAL '01:30' MINUTE TO SECOND", [True, False, False]),
+        ("wait = INTERVAL '0 00:01:00' DAY TO SECOND", [False, True, False]),
+        ("-wait = INTERVAL '-0 00:01:00.000' DAY TO SECOND", [False, True, False]),
+        ("wait + INTERVAL '1 02' DAY TO HOUR = INTERVAL 1561 MINUTES", [False, True, False]),
+        ("INTERVAL '2:03' HOUR TO MINUTE = INTERVAL 123 MINUTES", [True, True, True]),
+        ("wait = CAST(INTERVAL '01' MINUTE AS INTERVAL DAY TO SECOND)", [False, True, False]),
+        ("wait < INTERVAL -'1' DAY", [False, False, False]),
+    ],
+    "LIKE": [
+        ("s LIKE 'a%'", [True, False, False]),
+        ("s NOT LIKE 'a%'", [False, True, False]),
+        ("(s LIKE 'a') IS NULL", [False, False, True]),
+        ("s LIKE '_'", [True, True, False]),
+        ("s LIKE ''", [False, False, False]),
+        ("s LIKE NULL IS NULL", [True, True, True]),
+        ("NULL LIKE 'a' IS NULL", [True, True, True]),
+        ("code LIKE '%u%'", [True, False, False]),
+        (r"'5%' LIKE '5\\%' AND NOT '55' LIKE '5\\%'", [True, True, True]),
+        ("'5%' LIKE '5#%' ESCAPE '#' AND '5_' NOT LIKE '5#%' ESCAPE '#'", [True, True, True]),
+        ("'a#' LIKE '_##' ESCAPE '#'", [True, True, True]),
+        ("'a.c' LIKE 'a.c' AND 'abc' NOT LIKE 'a.c'", [True, True, True]),
+        ("'(a|b)*[c]{2}^$+?' LIKE '(a|b)*[c]{2}^$+?'", [True, True, True]),
+        ("'a\nb' LIKE 'a_b' AND 'a\nb' LIKE 'a%' AND 'a\n' NOT LIKE 'a'", [True, True, True]),
+        ("'é𝄞' LIKE '__'", [True, True, True]),
+    ],
+    "COALESCE": [
+        ("COALESCE(n, 5) = 5", [False, False, True]),
+        ("COALESCE(NULL, n, small) = 1", [True, False, False]),
+        ("COALESCE(s, code, 'none') = 'none'", [False, False, True]),
+        ("COALESCE(n, x) = 1.0", [True, False, False]),
+        ("COALESCE(price, n, 0.5) = 0.5", [False, False, True]),
+        ("COALESCE(naive, '2020-01-01') < '2021-01-01'", [False, False, True]),
+        ("COALESCE(day, DATE '2020-01-01') < naive", [True, False, False]),
+        ("COALESCE(ok, n IS NULL)", [True, False, True]),
+        ("COALESCE(NULL, NULL) IS NULL", [True, True, True]),
+        ("COALESCE(n) = 1", [True, False, False]),
+        ("IFNULL(n, 5) = NVL(NULL, 5)", [False, False, True]),
+        ("COALESCE(wait, INTERVAL 1 DAY) = INTERVAL 24 HOURS", [False, False, True]),
+    ],
+    "ABS, UPPER and LOWER": [
+        ("ABS(n) = 7", [False, True, False]),
+        ("ABS(small - 4) = 3", [True, False, False]),
+        ("ABS(big) = big", [True, True, False]),
+        ("ABS(-price) = 1.5", [True, False, False]),
+        ("ABS(x - 3) = 1.5", [True, False, False]),
+        ("ABS(x) = CAST('NaN' AS DOUBLE)", [False, True, False]),
+        ("ABS(naive - aware) > INTERVAL 11 HOURS", [True, True, False]),
+        ("ABS(NULL) IS NULL", [True, True, True]),
+        ("UPPER(s) = 'A'", [True, False, False]),
+        ("LOWER(UPPER(code)) = code", [True, True, False]),
+        ("UPPER(NULL) IS NULL AND LOWER(NULL) IS NULL", [True, True, True]),
+        ("UPPER('straße') = 'STRASSE' AND LOWER('ΟΔΟΣ') = 'οδος'", [True, True, True]),
+        ("negative(n) = 7", [False, True, False]),
+    ],
     "CAST": [
         ("CAST(x > 1 AS INT) = 1", [True, True, False]),
         ("CAST(n AS BOOLEAN)", [True, True, False]),
@@ -167,6 +222,8 @@ CASES = {
         ("imp.geo.at.cell = 7", [True, False, False]),
         ("geo.at.cell IS NULL", [False, True, True]),
         ("geo IS NULL", [False, False, True]),
+        ("`geo`.`lat` = 1 AND imp.`geo`.`at`.cell = 7", [True, False, False]),
+        ("`imp`.geo.`LAT` = 1", [True, False, False]),
         ("n = 1; -- one statement", [True, False, False]),
     ],
 }
@@ -269,3 +326,17 @@ def test_a_decimal_meets_the_float_of_the_same_text(number):
         test = condition(sql, schemas)
         inputs = {ref: columns[ref] for ref in test.columns}
         assert test.evaluate(inputs, 1).to_pylist() == [True], sql
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_case_of_many_texts_with_letters_that_need_more_than_one(kind):
+    words = ["plain", None, "straße", "", "ŉ", "ΟΔΟΣ ΟΔΟΣ", "İ", "a\ufdd0b", "\x00é", None]
+    column = pa.array(words, pa.string()).cast(kind)
+    schema = pa.schema({"s": kind, "up": pa.string(), "low": pa.string()})
+    columns = {
+        ("imp", "s"): pa.concat_arrays([column, column])[len(words) :],
+        ("imp", "up"): pa.array([w and w.upper() for w in words]),
+        ("imp", "low"): pa.array([w and w.lower() for w in words]),
+    }
+    test = predicate("UPPER(s) <=> up AND LOWER(s) <=> low", "imp", schema)
+    assert test.evaluate(columns, len(words)).to_pylist() == [True] * len(words)

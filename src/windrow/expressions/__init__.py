@@ -19,16 +19,20 @@ from __future__ import annotations
 from windrow.expressions.aggregates import aggregate
 from windrow.expressions.normal import normal
 from windrow.expressions.paths import extract, resolve, trail
+from windrow.expressions.qualifiers import plainly
 from windrow.expressions.terms import ColumnRef
 from windrow.expressions.translate import Expression, condition, predicate
+from windrow.expressions.types import common as exact_type
 
 __all__ = [
     "ColumnRef",
     "Expression",
     "aggregate",
     "condition",
+    "exact_type",
     "extract",
     "normal",
+    "plainly",
     "predicate",
     "resolve",
     "trail",

@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow.types import is_boolean, is_date, is_decimal, is_floating, is_integer, is_null
+from pyarrow.types import (
+    is_boolean,
+    is_date,
+    is_decimal,
+    is_duration,
+    is_floating,
+    is_integer,
+    is_nested,
+    is_null,
+)
 
-from windrow.expressions import types
-from windrow.model import WindrowError
+from windrow.expressions import texts, types, zones
+from windrow.expressions.types import Mismatch
 
 #: (stream name, dotted path inside it), spelled as in the schema.
 ColumnRef = tuple[str, str]
@@ -55,7 +64,7 @@ def convert(term: Term, to: pa.DataType) -> Term:
 
 def cast(term: Term, to: pa.DataType) -> Term:
     if not types.castable(term.type, to):
-        raise WindrowError(f"casts {term.type} to {to}, which is not supported")
+        raise Mismatch("casts {} to {}, which is not supported", term.type, to)
     return apply(lambda x: types.cast(x, to), term)
 
 
@@ -64,7 +73,7 @@ def cast(term: Term, to: pa.DataType) -> Term:
 
 def boolean(term: Term) -> Term:
     if not is_boolean(term.type) and not is_null(term.type):
-        raise WindrowError(f"has {term.type} where a boolean is needed")
+        raise Mismatch("has {} where a boolean is needed", term.type)
     return convert(term, pa.bool_())
 
 
@@ -106,16 +115,21 @@ def null_safe_equal(x: Any, y: Any) -> Any:
     return pc.coalesce(equal(x, y), pc.and_(pc.is_null(x), pc.is_null(y)))
 
 
-def compare(function: Function, a: Term, b: Term) -> Term:
-    return apply(function, *_aligned(a, b))
+def compare(function: Function, a: Term, b: Term, wall: bool = False) -> Term:
+    """`wall`: text next to a time without a zone is one too, whatever zone it names."""
+    a, b = _aligned(a, b, wall)
+    if is_nested(a.type):
+        raise Mismatch("compares {} with {}; compare their fields", a.type, b.type)
+    return apply(function, a, b)
 
 
-def member(term: Term, items: Sequence[Term]) -> Term:
+def member(term: Term, items: Sequence[Term], wall: bool = False) -> Term:
     """IN: null where the value is null, or where nothing matches a list that holds a null."""
     known = [item for item in items if item.constant is not None and item.constant.is_valid]
     for item in known:
-        term, _ = _aligned(term, item)
-    values = _one_zero(pa.array([_aligned(term, item)[1].constant for item in known], term.type))
+        term, _ = _aligned(term, item, wall)
+    constants = [_aligned(term, item, wall)[1].constant for item in known]
+    values = _one_zero(pa.array(constants, term.type))
     unknown = pa.scalar(None, pa.bool_())
 
     def run(x: Any) -> Any:
@@ -130,23 +144,67 @@ def _one_zero(x: Any) -> Any:
     return pc.add(x, pa.scalar(0.0, x.type)) if is_floating(x.type) else x
 
 
-def _aligned(a: Term, b: Term) -> tuple[Term, Term]:
-    a, b = _as_moment(a, b), _as_moment(b, a)
+def _aligned(a: Term, b: Term, wall: bool) -> tuple[Term, Term]:
+    a, b = _as_moment(a, b, wall), _as_moment(b, a, wall)
     to = types.common(a.type, b.type)
     if to is None:
-        raise WindrowError(f"compares {a.type} with {b.type}; CAST one of them")
+        raise Mismatch("compares {} with {}; CAST one of them", a.type, b.type)
     to = pa.bool_() if is_null(to) else to
     return convert(a, to), convert(b, to)
 
 
-def _as_moment(text: Term, other: Term) -> Term:
+def _as_moment(text: Term, other: Term, wall: bool) -> Term:
     """A text literal is read as a time when it meets one."""
     if text.constant is None or (types.kind(text.type), types.kind(other.type)) != (
         "text",
         "moment",
     ):
         return text
-    return cast(text, pa.date32() if is_date(other.type) else types.INSTANT)
+    if is_date(other.type):
+        return cast(text, pa.date32())
+    zone = other.type.tz or (None if wall else zones.UTC)
+    return cast(text, pa.timestamp("us", zone))
+
+
+# --- values
+
+
+def coalesce(terms: Sequence[Term], wall: bool = False) -> Term:
+    """The first value that is not null."""
+    first = terms[0]
+    for term in terms[1:]:
+        first, _ = _either(first, term, wall)
+    aligned = [_either(first, term, wall)[1] for term in terms]
+    return apply(pc.coalesce, *aligned) if len(aligned) > 1 else first
+
+
+def _either(a: Term, b: Term, wall: bool) -> tuple[Term, Term]:
+    """Two values in a type that holds both."""
+    a, b = _as_moment(a, b, wall), _as_moment(b, a, wall)
+    to = types.common(a.type, b.type)
+    if to is None:
+        raise Mismatch("chooses between {} and {}; CAST one of them", a.type, b.type)
+    return convert(a, to), convert(b, to)
+
+
+def like(term: Term, pattern: Term, escape: str) -> Term:
+    """LIKE with a pattern that is known before any row is."""
+    for side in (term, pattern):
+        if types.kind(side.type) not in ("text", "null"):
+            raise Mismatch("uses LIKE on {}; CAST it to STRING", side.type)
+    if is_null(term.type) or pattern.constant is None or not pattern.constant.is_valid:
+        return constant(pa.scalar(None, pa.bool_()))
+    regex = texts.like_regex(pattern.constant.as_py(), escape)
+    return apply(lambda x: texts.like(x, regex), term)
+
+
+def cased(function: Function, name: str, term: Term) -> Term:
+    """UPPER or LOWER."""
+    if is_null(term.type):
+        return term
+    if types.kind(term.type) != "text":
+        raise Mismatch(f"uses {name} on {{}}; CAST it to STRING", term.type)
+    return apply(function, term)
 
 
 # --- arithmetic
@@ -164,20 +222,44 @@ def arithmetic(symbol: str, a: Term, b: Term) -> Term:
         a, b, kinds = b, a, ("moment", "duration")
     if symbol == "-" and kinds == ("moment", "moment"):
         to = types.common_moment(a.type, b.type)
-        return apply(pc.subtract_checked, convert(a, to), convert(b, to))
+        # Spark: what the clocks of the session's zone differ by.
+        clocks = zones.local if types.has_clocks(to) else _itself
+        return apply(
+            lambda x, y: pc.subtract_checked(clocks(x), clocks(y)), convert(a, to), convert(b, to)
+        )
     if symbol in "+-" and kinds[0] in ("moment", "duration") and kinds[1] == "duration":
         unit = types.finest(a.type, b.type)
         zone = None if is_date(a.type) or kinds[0] == "duration" else a.type.tz
         to = pa.duration(unit) if kinds[0] == "duration" else pa.timestamp(unit, zone)
+        if zone is not None and types.has_clocks(to):
+            by = b if symbol == "+" else negative(b)
+            return apply(zones.shift, convert(a, to), convert(by, pa.duration(unit)))
         return apply(_ARITHMETIC[symbol], convert(a, to), convert(b, pa.duration(unit)))
-    raise WindrowError(f"computes {a.type} {symbol} {b.type}, which has no meaning; CAST one")
+    text = f"computes {{}} {symbol} {{}}, which has no meaning; CAST one"
+    raise Mismatch(text, a.type, b.type)
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def absolute(term: Term) -> Term:
+    """ABS; that of the smallest number overflows, as in Spark."""
+    if is_null(term.type) or term.type == pa.uint64():
+        return term
+    if is_duration(term.type):
+        count = apply(lambda x: pc.abs_checked(pc.cast(x, pa.int64())), term)
+        return apply(lambda x: pc.cast(x, term.type), count)
+    if types.kind(term.type) != "number":
+        raise Mismatch("computes ABS of {}, which has no meaning; CAST it", term.type)
+    return apply(pc.abs_checked, convert(term, pa.int64()) if is_integer(term.type) else term)
 
 
 def negative(term: Term) -> Term:
     if is_null(term.type):
         return term
     if types.kind(term.type) not in ("number", "duration"):
-        raise WindrowError(f"computes - {term.type}, which has no meaning; CAST it")
+        raise Mismatch("computes - {}, which has no meaning; CAST it", term.type)
     if is_integer(term.type):
         unsigned = term.type == pa.uint64()
         term = convert(term, types.as_decimal(term.type) if unsigned else pa.int64())

@@ -14,14 +14,16 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from windrow.expressions import terms, types
-from windrow.expressions.paths import match, trail
+from windrow.dialect import TABLES, Dialect
+from windrow.expressions import intervals, terms, texts, types
+from windrow.expressions.paths import find, match, spelled
 from windrow.expressions.terms import ColumnRef, Term
 from windrow.model import WindrowError
 
-_SUPPORTED = "comparison, arithmetic, boolean logic, null tests, IN and CAST"
-_MICROS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
-_MICROS |= {"HOUR": 3_600_000_000, "DAY": 86_400_000_000, "WEEK": 604_800_000_000}
+_SUPPORTED = (
+    "comparison, arithmetic, boolean logic, null tests, IN, LIKE, CAST, COALESCE, ABS, UPPER and "
+    "LOWER"
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def _flat(column: Any, to: pa.DataType) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def condition(sql: str, schemas: Mapping[str, pa.Schema]) -> Expression:
+def condition(sql: str, schemas: Mapping[str, pa.Schema], dialect: Dialect = TABLES) -> Expression:
     """Compile a condition over a join's structs; every column is qualified by its stream.
 
     >>> schemas = {"imp": pa.schema({"price": pa.int64()}), "clk": pa.schema({"bid": pa.int64()})}
@@ -65,20 +67,23 @@ def condition(sql: str, schemas: Mapping[str, pa.Schema]) -> Expression:
     >>> cheap.evaluate({("imp", "price"): imp, ("clk", "bid"): clk}, 3).to_pylist()
     [True, False, False]
     """
-    return _compile("condition", sql, _Scope(schemas))
+    return _compile("condition", sql, _Scope(schemas, dialect))
 
 
-def predicate(sql: str, name: str, schema: pa.Schema) -> Expression:
+def predicate(sql: str, name: str, schema: pa.Schema, dialect: Dialect = TABLES) -> Expression:
     """Compile a predicate over one stream's own columns, which need no qualifier."""
-    return _compile(f"predicate of {name}", sql, _Scope({name: schema}, own=name))
+    return _compile(f"predicate of {name}", sql, _Scope({name: schema}, dialect, own=name))
 
 
 def _compile(label: str, sql: str, scope: _Scope) -> Expression:
     try:
         term = translate(_parse(sql), scope)
         if term.type not in (pa.bool_(), pa.null()):
-            raise WindrowError(f"is {term.type}, not boolean")
+            raise types.Mismatch("is {}, not boolean", term.type)
         term = terms.boolean(term)
+    except types.Mismatch as error:
+        text = error.text.format(*map(scope.dialect.type_name, error.kinds))
+        raise WindrowError(f"{label} {text}: {sql!r}") from error
     except WindrowError as error:
         raise WindrowError(f"{label} {error}: {sql!r}") from error.__cause__
     except pa.ArrowException as error:
@@ -107,45 +112,54 @@ class _Scope:
     """The columns that may be named, and those that were, with the types they are computed in."""
 
     streams: Mapping[str, pa.Schema]
+    dialect: Dialect
     own: str | None = None
     reads: dict[ColumnRef, pa.DataType] = field(default_factory=dict)
 
-    def column(self, parts: list[str]) -> Term:
-        stream, fields = self._find(parts)
-        ref = (stream, ".".join(each.name for each in fields))
-        to = self.reads.setdefault(ref, types.plain(fields[-1].type))
+    @property
+    def wall(self) -> bool:
+        """Is text next to a time without a zone one too? In process it is an instant in UTC."""
+        return self.dialect.by_parts
+
+    def column(self, parts: list[str], quoted: bool) -> Term:
+        stream, fields = self._find(parts, quoted)
+        ref = (stream, spelled(self.streams[stream], fields))
+        to = self.reads.setdefault(ref, types.plain(fields[-1].type, self.dialect.zone))
         return Term(to, lambda columns: columns[ref])
 
-    def _find(self, parts: list[str]) -> tuple[str, list[pa.Field]]:
-        stream = match(list(self.streams), parts[0]) if len(parts) > 1 else None
+    def _find(self, parts: list[str], quoted: bool) -> tuple[str, list[pa.Field]]:
+        known = list(self.streams)
+        stream = match(known, parts[0], self.dialect.folds) if len(parts) > 1 else None
         # A qualifier wins over a struct of the same name, as in Spark.
-        if stream is not None and (fields := self._trail(stream, parts[1:])):
+        if stream is not None and (fields := self._fields(stream, parts[1:], quoted)):
             return stream, fields
         if self.own is not None:
             stream = self.own
-            if fields := self._trail(stream, parts):
+            if fields := self._fields(stream, parts, quoted):
                 return stream, fields
         elif len(parts) == 1:
-            holders = [s for s in self.streams if self._trail(s, parts)] or list(self.streams)
-            fix = f"{holders[0]}.{parts[0]}"
+            holders = [s for s in self.streams if self._fields(s, parts, quoted)]
+            fix = f"{(holders or list(self.streams))[0]}.{parts[0]}"
             raise WindrowError(f"names column {parts[0]} without its stream; write e.g. {fix}")
         if stream is None:
-            known = ", ".join(self.streams)
-            raise WindrowError(f"names stream {parts[0]}, which is unknown; there are {known}")
+            there = ", ".join(known)
+            raise WindrowError(f"names stream {parts[0]}, which is unknown; there are {there}")
         path = ".".join(parts if self.own else parts[1:])
         names = ", ".join(self.streams[stream].names)
         raise WindrowError(f"names column {path}, which {stream} does not have; it has {names}")
 
-    def _trail(self, stream: str, parts: list[str]) -> list[pa.Field] | None:
-        schema, path = self.streams[stream], ".".join(parts)
-        return trail(schema, path) or trail(schema, path, fold=True)
+    def _fields(self, stream: str, parts: list[str], quoted: bool) -> list[pa.Field] | None:
+        return find(self.streams[stream], parts, self.dialect, quoted)
 
 
 def translate(node: exp.Expression, scope: _Scope) -> Term:
     """The term of a node; whatever has no entry in `_NODES` is refused by name."""
     handler = _NODES.get(type(node))
-    if handler is None or node.args.get("negate"):
+    if handler is None:
         _refuse(node)
+    if node.args.get("negate"):
+        # `x NOT LIKE y`, which sqlglot keeps in one node.
+        return terms.negation(handler(node, scope))
     return handler(node, scope)
 
 
@@ -171,7 +185,7 @@ def _column(node: exp.Expression, scope: _Scope) -> Term:
     for name in names:
         if not isinstance(name, exp.Identifier):
             _refuse(name)
-    return scope.column([name.name for name in names])
+    return scope.column([name.name for name in names], any(name.quoted for name in names))
 
 
 def _literal(node: exp.Expression, _: _Scope) -> Term:
@@ -186,14 +200,7 @@ def _literal(node: exp.Expression, _: _Scope) -> Term:
 
 
 def _interval(node: exp.Expression, _: _Scope) -> Term:
-    text, unit = node.name.strip(), node.text("unit").upper().removesuffix("S")
-    shown = node.sql(dialect="spark")
-    if unit not in _MICROS or not re.fullmatch(r"[+-]?\d+(\.\d+)?", text):
-        raise WindrowError(f"uses {shown}; an interval is one number of WEEKS ... MICROSECONDS")
-    micros = Decimal(text) * _MICROS[unit]
-    if micros != int(micros) or abs(micros) >= 2**63:
-        raise WindrowError(f"uses {shown}, which is no 64-bit number of microseconds")
-    return terms.constant(pa.scalar(int(micros), pa.duration("us")))
+    return terms.constant(pa.scalar(intervals.micros(node), pa.duration("us")))
 
 
 # --- operators
@@ -219,15 +226,38 @@ def _in(node: exp.Expression, scope: _Scope) -> Term:
     items = [translate(item, scope) for item in node.expressions]
     if any(item.constant is None for item in items):
         raise WindrowError("uses IN with columns in its list; write x = a OR x = b")
-    return terms.member(translate(node.this, scope), items)
+    return terms.member(translate(node.this, scope), items, scope.wall)
 
 
 def _between(node: exp.Expression, scope: _Scope) -> Term:
     if node.args.get("symmetric"):
         _refuse(node)
     value, low, high = (translate(node.args[part], scope) for part in ("this", "low", "high"))
-    above = terms.compare(terms.less_equal, low, value)
-    return terms.logic(pc.and_kleene, above, terms.compare(terms.less_equal, value, high))
+    above = terms.compare(terms.less_equal, low, value, scope.wall)
+    below = terms.compare(terms.less_equal, value, high, scope.wall)
+    return terms.logic(pc.and_kleene, above, below)
+
+
+def _like(node: exp.Expression, scope: _Scope, escape: str = "\\") -> Term:
+    if isinstance(node.expression, exp.Any | exp.All):
+        _refuse(node)
+    pattern = translate(node.expression, scope)
+    if pattern.constant is None:
+        raise WindrowError("uses LIKE with a pattern that is no literal")
+    return terms.like(translate(node.this, scope), pattern, escape)
+
+
+def _escape(node: exp.Expression, scope: _Scope) -> Term:
+    like = node.this
+    if not isinstance(like, exp.Like):
+        _refuse(like)
+    found = _like(like, scope, node.expression.name)
+    return terms.negation(found) if like.args.get("negate") else found
+
+
+def _coalesce(node: exp.Expression, scope: _Scope) -> Term:
+    values = [translate(each, scope) for each in (node.this, *node.expressions)]
+    return terms.coalesce(values, scope.wall)
 
 
 def _cast(node: exp.Expression, scope: _Scope) -> Term:
@@ -241,6 +271,10 @@ def _cast(node: exp.Expression, scope: _Scope) -> Term:
         if not 1 <= precision <= 38:
             raise WindrowError(f"casts to {to.sql(dialect='spark')}; decimals have 1 to 38 digits")
         return terms.cast(translate(node.this, scope), pa.decimal128(precision, scale))
+    if isinstance(to.this, exp.Interval):
+        return _as_interval(node, scope)
+    if to.this in _INSTANTS:
+        return terms.cast(translate(node.this, scope), _timestamp(node, scope))
     if to.this not in _CASTS:
         raise WindrowError(
             f"casts to {to.sql(dialect='spark')}, which is not supported; supported are boolean, "
@@ -249,7 +283,28 @@ def _cast(node: exp.Expression, scope: _Scope) -> Term:
     return terms.cast(translate(node.this, scope), _CASTS[to.this])
 
 
+def _timestamp(node: exp.Expression, scope: _Scope) -> pa.DataType:
+    """What TIMESTAMP is. As in Spark, a literal that names a zone is an instant in any case."""
+    bare = node.args["to"].this is not _DType.TIMESTAMPLTZ
+    # sqlglot reads TIMESTAMP '...' as a Cast, and Spark's CAST as a TryCast.
+    zoned = not isinstance(node, exp.TryCast) and types.names_a_zone(node.this.name)
+    if scope.dialect.naive and bare and not zoned:
+        return pa.timestamp("us")
+    return types.instant(scope.dialect.zone)
+
+
+def _as_interval(node: exp.Expression, scope: _Scope) -> Term:
+    """Spark's own text casts an interval to a wider one: the length stays."""
+    term, to = translate(node.this, scope), node.args["to"]
+    if types.kind(term.type) != "duration" or not intervals.fixed(to.this.args.get("unit")):
+        raise types.Mismatch(
+            f"casts {{}} to {to.sql(dialect='spark')}, which is not supported", term.type
+        )
+    return term
+
+
 _DType = exp.DataType.Type
+_INSTANTS = (_DType.TIMESTAMP, _DType.TIMESTAMPTZ, _DType.TIMESTAMPLTZ)
 _CASTS = {
     _DType.BOOLEAN: pa.bool_(),
     _DType.TINYINT: pa.int8(),
@@ -260,9 +315,6 @@ _CASTS = {
     _DType.DOUBLE: pa.float64(),
     _DType.TEXT: pa.string(),
     _DType.DATE: pa.date32(),
-    _DType.TIMESTAMP: types.INSTANT,
-    _DType.TIMESTAMPTZ: types.INSTANT,
-    _DType.TIMESTAMPLTZ: types.INSTANT,
     _DType.TIMESTAMPNTZ: pa.timestamp("us"),
 }
 
@@ -271,7 +323,7 @@ _Handler = Callable[[Any, _Scope], Term]
 
 def _comparison(function: Callable[[Any, Any], Any]) -> _Handler:
     return lambda node, scope: terms.compare(
-        function, translate(node.this, scope), translate(node.expression, scope)
+        function, translate(node.this, scope), translate(node.expression, scope), scope.wall
     )
 
 
@@ -285,6 +337,12 @@ def _connector(function: Callable[[Any, Any], Any]) -> _Handler:
     return lambda node, scope: terms.logic(
         function, *(translate(operand, scope) for operand in node.flatten())
     )
+
+
+def _named(name: str, handler: _Handler) -> dict[type, _Handler]:
+    """An entry for a node that not every version of sqlglot has."""
+    kind = getattr(exp, name, None)
+    return {} if kind is None else {kind: handler}
 
 
 _NODES: dict[type, _Handler] = {
@@ -310,7 +368,15 @@ _NODES: dict[type, _Handler] = {
     exp.LTE: _comparison(terms.less_equal),
     exp.GT: _comparison(lambda x, y: terms.less(y, x)),
     exp.GTE: _comparison(lambda x, y: terms.less_equal(y, x)),
+    **_named("RawString", lambda node, _: terms.constant(pa.scalar(node.name, pa.string()))),
+    exp.Like: _like,
+    exp.Escape: _escape,
+    exp.Coalesce: _coalesce,
+    exp.Abs: lambda node, scope: terms.absolute(translate(node.this, scope)),
+    exp.Upper: lambda node, scope: terms.cased(texts.upper, "UPPER", translate(node.this, scope)),
+    exp.Lower: lambda node, scope: terms.cased(texts.lower, "LOWER", translate(node.this, scope)),
     exp.Neg: lambda node, scope: terms.negative(translate(node.this, scope)),
+    **_named("Negative", lambda node, scope: terms.negative(translate(node.this, scope))),
     exp.Add: _arithmetic("+"),
     exp.Sub: _arithmetic("-"),
     exp.Mul: _arithmetic("*"),

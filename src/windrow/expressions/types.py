@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +25,21 @@ from pyarrow.types import (
     is_timestamp,
 )
 
-#: What SQL's TIMESTAMP is: an instant.
-INSTANT = pa.timestamp("us", "UTC")
+from windrow.expressions import zones
+
+
+class Mismatch(Exception):  # noqa: N818
+    """Types that do not fit. Whoever knows the user's words for types puts them into the text."""
+
+    def __init__(self, text: str, *kinds: pa.DataType) -> None:
+        super().__init__(text, *kinds)
+        self.text, self.kinds = text, kinds
+
+
+def instant(zone: str) -> pa.DataType:
+    """What SQL's TIMESTAMP is: an instant, which text shows in this zone."""
+    return pa.timestamp("us", zone)
+
 
 _UNITS = ("s", "ms", "us", "ns")
 _PLAIN = {
@@ -35,9 +49,16 @@ _PLAIN = {
 }
 
 
-def plain(type_: pa.DataType) -> pa.DataType:
-    """The type a column is computed in: encodings and types without kernels are left behind."""
-    return plain(type_.value_type) if is_dictionary(type_) else _PLAIN.get(type_, type_)
+def plain(type_: pa.DataType, zone: str) -> pa.DataType:
+    """The type a column is computed in: encodings and types without kernels are left behind.
+
+    All instants are in the zone of the whole expression: a column's own is a way to show it.
+    """
+    if is_dictionary(type_):
+        return plain(type_.value_type, zone)
+    if is_timestamp(type_) and type_.tz:
+        return pa.timestamp(type_.unit, zone)
+    return _PLAIN.get(type_, type_)
 
 
 def kind(type_: pa.DataType) -> str:
@@ -89,9 +110,9 @@ def _common_number(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 
 def common_moment(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """A timestamp for both: of the finer unit, and in UTC once either is an instant."""
-    zoned = any(is_timestamp(t) and t.tz for t in (a, b))
-    return pa.timestamp(finest(a, b), "UTC" if zoned else None)
+    """A timestamp for both: of the finer unit, and an instant once either is one."""
+    zone = next((t.tz for t in (a, b) if is_timestamp(t) and t.tz), None)
+    return pa.timestamp(finest(a, b), zone)
 
 
 def finest(*types: pa.DataType) -> str:
@@ -116,7 +137,16 @@ def as_decimal(type_: pa.DataType, wide: bool = False) -> pa.DataType:
 
 def convert(x: Any, to: pa.DataType) -> Any:
     """Values in a type that `common` found: exact, but for integers that become floats."""
-    return x if x.type == to else pc.cast(_exactly(x, to), to, safe=not is_floating(to))
+    if x.type == to:
+        return x
+    if is_timestamp(to) and has_clocks(to) and not (is_timestamp(x.type) and x.type.tz):
+        x = zones.instants(pc.cast(x, pa.timestamp(to.unit)), to.tz)
+    return pc.cast(_exactly(x, to), to, safe=not is_floating(to))
+
+
+def has_clocks(type_: pa.DataType) -> bool:
+    """Is it an instant in a zone whose wall-clock times are not UTC's?"""
+    return type_.tz is not None and type_.tz != zones.UTC
 
 
 def _exactly(x: Any, to: pa.DataType) -> Any:
@@ -147,12 +177,11 @@ def cast(x: Any, to: pa.DataType) -> Any:
     if kind(source) == "text" and kind(to) != "text":
         x = pc.utf8_trim_whitespace(x)
         if is_timestamp(to):
-            x = pc.cast(_zoned(x), INSTANT)
+            return _read_time(x, to)
     elif is_timestamp(source):
-        x = pc.cast(x, INSTANT, safe=False)
-        if kind(to) == "text":
-            text = pc.cast(pc.cast(x, pa.timestamp("us")), to)
-            return pc.ascii_rtrim(pc.ascii_rtrim(text, "0"), ".")
+        return _cast_time(x, to)
+    elif is_date(source) and is_timestamp(to):
+        return convert(x, to)
     elif is_integer(source) and is_decimal(to):
         # Arrow wants room for every int64; by way of a decimal it checks the values instead.
         x = pc.cast(x, as_decimal(source))
@@ -166,6 +195,38 @@ def cast(x: Any, to: pa.DataType) -> Any:
         roomy = pc.cast(x, decimal(source.precision + 1, source.scale))
         x = pc.round(roomy, to.scale, "half_towards_infinity")
     return pc.cast(_exactly(x, to), to, safe=not is_floating(to))
+
+
+def _cast_time(x: Any, to: pa.DataType) -> Any:
+    """A timestamp as another type: days, text and times without a zone are those on the clock."""
+    x = pc.cast(x, pa.timestamp("us", x.type.tz), safe=False)
+    if is_timestamp(to) and to.tz:
+        return convert(x, to)
+    if x.type.tz:
+        x = zones.local(x)
+    if kind(to) == "text":
+        return pc.ascii_rtrim(pc.ascii_rtrim(pc.cast(x, to), "0"), ".")
+    return pc.cast(x, to)
+
+
+_ZONE = r"([ T]\d\d(?::\d\d(?::\d\d(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d\d(?::?\d\d)?)$"
+
+
+def names_a_zone(text: str) -> bool:
+    """Does the text of a time end with its zone?"""
+    return re.search(_ZONE, text.strip()) is not None
+
+
+def _read_time(text: Any, to: pa.DataType) -> Any:
+    """Text as times. What names no zone is on the clock; without clocks a zone does not count."""
+    if to.tz is None:
+        text = pc.replace_substring_regex(text, _ZONE, r"\1")
+    read = pc.cast(_zoned(text), pa.timestamp("us", zones.UTC))
+    if to.tz is None or to.tz == zones.UTC:
+        return pc.cast(read, to)
+    named = pc.match_substring_regex(text, _ZONE)
+    on_clock = zones.instants(pc.cast(read, pa.timestamp("us")), to.tz)
+    return pc.if_else(named, pc.cast(read, to), on_clock)
 
 
 def _zoned(text: Any) -> Any:

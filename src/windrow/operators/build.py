@@ -85,7 +85,7 @@ def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
     condition = None
     if plan.condition is not None:
         schemas = {stream.name: stream.schema for stream in plan.streams}
-        condition = expressions.condition(plan.condition, schemas)
+        condition = expressions.condition(plan.condition, schemas, plan.dialect)
     if exact and condition is None:
         return None
     holds = None if condition is None else judge(condition, plan, payloads)

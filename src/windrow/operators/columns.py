@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow import expressions
+from windrow.dialect import TABLES, Dialect
 from windrow.model import LARGEST_MICROS, Stream, WindrowError
 from windrow.operators.keys import Keys, hash_keys
 
@@ -47,8 +48,10 @@ class Columns:
 def columns_of(stream: Stream, table: pa.Table) -> Columns:
     """Read a stream's rows."""
     ts, bad = micros(expressions.extract(table, stream.time), stream)
-    beats = None if stream.beats is None else marked(stream.beats, stream.name, table)
-    ends = None if stream.ends is None else marked(stream.ends, stream.name, table)
+    beats, ends = (
+        None if said is None else marked(said, stream.name, table, stream.dialect)
+        for said in (stream.beats, stream.ends)
+    )
     if beats is not None and ends is not None:
         # A row is one thing only: what says that a key is over also says how late it is.
         beats = beats & ~ends
@@ -61,9 +64,11 @@ def columns_of(stream: Stream, table: pa.Table) -> Columns:
     return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges)
 
 
-def marked(predicate: str, name: str, table: pa.Table) -> NDArray[np.bool_]:
+def marked(
+    predicate: str, name: str, table: pa.Table, dialect: Dialect = TABLES
+) -> NDArray[np.bool_]:
     """Which rows an SQL predicate over a stream's columns marks; null does not."""
-    test = expressions.predicate(predicate, name, table.schema)
+    test = expressions.predicate(predicate, name, table.schema, dialect)
     inputs = {ref: expressions.extract(table, ref[1]) for ref in test.columns}
     found: NDArray[np.bool_] = test.evaluate(inputs, table.num_rows).to_numpy(zero_copy_only=False)
     return found

@@ -246,7 +246,7 @@ class Finals:
         return table if hashed.null is None else table.filter(pa.array(~hashed.null))
 
     def _keys(self, stream: int, rows: Rows | None) -> list[pa.Array]:
-        """The key columns of some rows, in the types of the first stream's."""
+        """The key columns of some rows, in the types of the result's."""
         assert rows is not None
         plan = self.plan
         kinds = [field.type for field in list(self.schema)[: len(plan.streams[0].key or ())]]

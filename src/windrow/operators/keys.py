@@ -1,8 +1,10 @@
 """Key columns as the join sees them: one 64-bit hash a row, and the columns to check it by.
 
 A single column of at most 64 bits is hashed by a bijection, so equal hashes are equal keys and
-nothing needs checking. Wider or several columns can collide; their candidates are compared on
-the columns themselves, so a collision costs time but never yields a wrong row.
+nothing needs checking. Whole numbers of every width are the same word for the same number, and so
+are floats of both, so two streams' keys may differ in width. Wider or several columns can collide;
+their candidates are compared on the columns themselves, so a collision costs time but never yields
+a wrong row.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from windrow import expressions
 from windrow.kernels import hashing
+from windrow.model import JoinPlan
 from windrow.operators.sizes import Sizes, cuts
 
 
@@ -71,6 +75,95 @@ class Keys:
     def _sizes(self) -> Sizes:
         columns = [column for column in self.columns if not isinstance(column, np.ndarray)]
         return Sizes.of_columns(columns, len(self.hashes))
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """A type without the encodings that make no difference to equality."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return pa.timestamp(kind.unit, "UTC")
+    return kind
+
+
+def common_type(one: pa.DataType, two: pa.DataType) -> pa.DataType | None:
+    """The type in which keys of two types meet without loss; None if there is none.
+
+    Integers meet in the wider one and floats in the wider one, as in Spark. Whole numbers without
+    a sign meet in one that has room for both, but 64 bits without a sign only meet their like.
+
+    >>> common_type(pa.int32(), pa.int64()), common_type(pa.uint32(), pa.int8())
+    (DataType(int64), DataType(int64))
+    >>> common_type(pa.uint64(), pa.int64()), common_type(pa.int32(), pa.float64())
+    (None, None)
+    """
+    one, two = plain_type(one), plain_type(two)
+    if one == two:
+        return one
+    kinds = sorted((one, two), key=lambda kind: kind.bit_width if _is_number(kind) else 0)
+    if all(map(pa.types.is_floating, kinds)):
+        return kinds[1]
+    if not all(map(pa.types.is_integer, kinds)):
+        return None
+    if len({pa.types.is_signed_integer(kind) for kind in kinds}) == 1:
+        return kinds[1]
+    unsigned, signed = sorted(kinds, key=pa.types.is_signed_integer)
+    if signed.bit_width > unsigned.bit_width:
+        return signed
+    return {8: pa.int16(), 16: pa.int32(), 32: pa.int64()}.get(unsigned.bit_width)
+
+
+def meeting_type(one: pa.DataType, two: pa.DataType) -> pa.DataType:
+    """To what to cast keys of two types that do not meet by themselves."""
+    one, two = plain_type(one), plain_type(two)
+    if pa.types.is_floating(one) or pa.types.is_floating(two):
+        others = [kind for kind in (one, two) if not pa.types.is_floating(kind)]
+        if all(pa.types.is_integer(kind) or pa.types.is_decimal(kind) for kind in others):
+            return pa.float64()
+    exact = [pa.types.is_integer(kind) or pa.types.is_decimal(kind) for kind in (one, two)]
+    if all(exact):
+        return expressions.exact_type(one, two)
+    return two if pa.types.is_string(two) else one
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def key_types(plan: JoinPlan) -> list[pa.DataType]:
+    """The types of a plan's keys, of which each stream's are the same or narrower ones.
+
+    Where all streams have one type, it is the first stream's, with its encoding.
+    """
+    found = []
+    for paths in zip(*(stream.key or () for stream in plan.streams), strict=True):
+        kinds = [
+            expressions.resolve(stream.schema, path)
+            for stream, path in zip(plan.streams, paths, strict=True)
+        ]
+        alike = len({plain_type(kind) for kind in kinds}) == 1
+        found.append(kinds[0] if alike else common_type(*kinds))
+    return found
+
+
+def narrowed(keys: pa.Array, to: pa.DataType) -> pa.Array:
+    """Keys in a type that may be too narrow for some; these are null."""
+    if pa.types.is_dictionary(keys.type):
+        keys = keys.cast(keys.type.value_type)
+    if pa.types.is_dictionary(to):
+        return narrowed(keys, to.value_type).cast(to)
+    if not (_is_number(keys.type) and _is_number(to)) or keys.type == to:
+        return keys.cast(to)
+    made = keys.cast(to, safe=False)
+    back = made.cast(keys.type, safe=False)
+    same = pc.equal(back, keys)
+    if pa.types.is_floating(to):
+        same = pc.or_(same, pc.is_nan(keys))
+    return pc.if_else(same, made, pa.scalar(None, to))
 
 
 def hash_keys(columns: Sequence[pa.Array | pa.ChunkedArray], length: int) -> Keys:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.model import Final, JoinPlan
+from windrow.operators.keys import key_types
 
 #: How each function's partial results are computed, and how they are put together.
 PARTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -153,14 +154,16 @@ def value_of(table: pa.Table, at: int, final: Final) -> pa.ChunkedArray:
 
 
 def key_names(plan: JoinPlan) -> list[str]:
-    """What the key columns of a final row are called: the last parts of the first stream's."""
-    return [path.rsplit(".", 1)[-1] for path in plan.streams[0].key or ()]
+    """What the key columns of a final row are called: as the first stream calls them."""
+    first = plan.streams[0]
+    trails = [expressions.trail(first.schema, path) for path in first.key or ()]
+    return [fields[-1].name for fields in trails if fields]
 
 
 def final_schema(plan: JoinPlan) -> pa.Schema:
-    """Key columns, the aggregates, and `ts`: the latest of the key's results."""
+    """Key columns in the widest of their types, the aggregates, `ts`: the key's latest result."""
     first = plan.streams[0]
-    kinds = [expressions.resolve(first.schema, path) for path in first.key or ()]
+    kinds = key_types(plan)
     fields = [pa.field(n, plain_key(k)) for n, k in zip(key_names(plan), kinds, strict=True)]
     fields += [pa.field(final.name, result_type(plan, final)) for final in plan.finals]
     time = expressions.resolve(first.schema, first.time)

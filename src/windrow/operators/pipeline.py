@@ -22,6 +22,7 @@ from windrow.operators.build import operator
 from windrow.operators.count_join import CountJoin
 from windrow.operators.finals import Finals
 from windrow.operators.in_order import InOrder
+from windrow.operators.keys import narrowed
 from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
@@ -227,7 +228,12 @@ class Pipeline:
         assert rows is not None
         payload, streams = self.payloads[said], self.plan.streams
         paths = zip(streams[stream].key or (), streams[said].key or (), strict=True)
-        values = {its: payload.column(mine, rows) for its, mine in paths}
+        values = {
+            tuple(field.name for field in expressions.trail(streams[stream].schema, its) or ()): (
+                payload.column(mine, rows)
+            )
+            for its, mine in paths
+        }
         return nested(values, kind, len(rows))
 
     def figures(self) -> Metrics:
@@ -301,18 +307,19 @@ def _struct_type(plan: JoinPlan, stream: int) -> pa.DataType:
     return pa.struct(fields)
 
 
-def nested(values: dict[str, pa.Array], kind: pa.StructType, length: int) -> pa.StructArray:
-    """Structs of that type with these (possibly dotted) columns, and nulls for all others."""
+def nested(
+    values: dict[tuple[str, ...], pa.Array], kind: pa.StructType, length: int
+) -> pa.StructArray:
+    """Structs of that type with these columns, by the names down to them; all others are null.
+
+    A key of the other stream that the column is too narrow for is null as well.
+    """
     arrays = []
     for field in kind:
-        inner = {
-            path[len(field.name) + 1 :]: value
-            for path, value in values.items()
-            if path.startswith(f"{field.name}.")
-        }
-        if field.name in values:
-            arrays.append(values[field.name].cast(field.type))
-        elif inner and pa.types.is_struct(field.type):
+        inner = {path[1:]: value for path, value in values.items() if path[0] == field.name}
+        if () in inner:
+            arrays.append(narrowed(inner[()], field.type))
+        elif inner:
             arrays.append(nested(inner, field.type, length))
         else:
             arrays.append(pa.nulls(length, field.type))

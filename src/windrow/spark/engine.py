@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -27,7 +27,7 @@ from windrow.spark.processor import Job, JoinProcessor
 from windrow.state.join_state import Structure
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
@@ -70,18 +70,6 @@ def loose(kind: pa.DataType) -> pa.DataType:
         key = kind.key_field.with_type(loose(kind.key_type))
         return pa.map_(key, item.with_type(loose(item.type)).with_nullable(True))
     return kind
-
-
-def column_text(frame: DataFrame, column: Column, what: str) -> str:
-    """A predicate that was given as a Column, as the SQL text that Spark makes of it."""
-    try:
-        filtered: Any = frame.filter(column)
-        text: str = filtered._jdf.queryExecution().analyzed().condition().sql()
-    except (AttributeError, TypeError) as error:
-        raise WindrowError(f"{what} is a Column that has no SQL text here; pass text") from error
-    except PySparkException as error:
-        raise WindrowError(f"{what} does not fit the stream: {error}") from error
-    return text
 
 
 def join(plan: JoinPlan) -> DataFrame:

@@ -9,7 +9,7 @@ pandas would convert them. Nested types, intervals and the like go as a blob, wh
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ import pyarrow as pa
 from pyspark.sql import functions, types
 from pyspark.sql.pandas.types import from_arrow_type
 
+from windrow import expressions
 from windrow.model import JoinPlan
 from windrow.operators.arrivals import Mixture, Piece, Result
-from windrow.operators.partials import final_schema
+from windrow.operators.partials import final_schema, plain_key
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs
 from windrow.spark.worker import begin_task
@@ -135,17 +136,17 @@ class Output:
         )
 
     def _finals(self) -> types.StructType:
-        """Key columns as the first stream has them, aggregates as Arrow makes them, `ts`."""
-        schema = final_schema(self.plan)
-        count = len(self.plan.streams[0].key or ())
+        """Key columns in the wider of the streams' types, aggregates as Arrow makes them, `ts`."""
+        schema, first = final_schema(self.plan), self.plan.streams[0]
         fields = [
             types.StructField(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=True))
             for field in list(schema)[:-1]
         ]
-        for number, path in enumerate(self.plan.streams[0].key or ()):
-            field = next((f for f in self.schemas[0] if f.name == path), None)
-            if field is not None and number < count:
-                fields[number] = types.StructField(fields[number].name, field.dataType)
+        for number, path in enumerate(first.key or ()):
+            trail = expressions.trail(first.schema, path) or []
+            if len(trail) == 1 and plain_key(trail[0].type) == schema.field(number).type:
+                kind = self.schemas[0][trail[0].name].dataType
+                fields[number] = types.StructField(fields[number].name, kind)
         fields.append(types.StructField("ts", self.time, metadata=self.mark))
         return types.StructType(fields)
 
@@ -230,11 +231,11 @@ class Output:
         return functions.coalesce(column, functions.lit(never).cast(kind))
 
 
-def is_unordered(frame: DataFrame, time: str) -> bool:
-    """Is this column the `ts` of a join that leaves in no order?"""
+def is_unordered(frame: DataFrame, names: Sequence[str]) -> bool:
+    """Is the column with these names, from the top down, the `ts` of a join without an order?"""
     kind: types.DataType = frame.schema
     found: types.StructField | None = None
-    for name in [time] if time in frame.columns else time.split("."):
+    for name in names:
         if not isinstance(kind, types.StructType) or name not in kind.names:
             return False
         found = kind[name]

@@ -14,6 +14,8 @@ def one_key_a_row(
     frame: DataFrame, name: str, key: str, ends: str, ends_to: str | None
 ) -> DataFrame:
     """The DataFrame with a scalar key in place of arrays and ranges."""
+    # The predicate may call columns by the stream's name.
+    frame = frame.alias(name)
     column = functions.col(f"`{key}`")
     said = functions.coalesce(functions.expr(ends), functions.lit(False))
     if isinstance(frame.schema[key].dataType, types.ArrayType):

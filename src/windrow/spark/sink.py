@@ -27,7 +27,7 @@ def ordered(write: Write) -> Write:
                 f"these rows have no column ts to be in the order of, only "
                 f"{', '.join(batch.columns)}; keep the join's ts"
             )
-        if is_unordered(batch, "ts"):
+        if is_unordered(batch, ["ts"]):
             raise WindrowError(
                 "these rows come from a join with order='none', so micro-batches overlap and "
                 "sorting each does not put them in order; give the join an order"
