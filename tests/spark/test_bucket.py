@@ -84,7 +84,7 @@ def test_a_task_that_fails_half_way_leaves_no_changed_state(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.replace('"format": 1', '"format": 99'), "has format 99"),
+        (lambda d: d.replace('"format": 2', '"format": 99'), "has format 99"),
         (lambda d: d.replace('"buckets": 2', '"buckets": 3'), "written with 3 buckets"),
         (lambda d: d.replace('"times": ["t", "t"]', '"times": ["x", "t"]'), "written with times"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.spark import durable, renew
 from windrow.spark.log import Directory
-from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
+from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches, naive_join
 
 from .buckets import Run, arenas, plan_of, run_case, stream_table
 
@@ -72,6 +72,64 @@ def test_small_chunks_do_not_add_up():
                 [e.number for e in directory.chunks] + [d.number for d in directory.deltas]
             )
     assert run.finish().num_rows == 400 * 400
+
+
+def late(start):
+    return stream_table([start - 6000], key=start)
+
+
+def without_key(start):
+    return stream_table([start], key=None)
+
+
+def past_its_window(start):
+    """In time, but every later tuple of the other stream is out of its reach."""
+    return stream_table([start - 1500], key=start)
+
+
+@pytest.mark.parametrize("useless", [late, without_key, past_its_window])
+def test_chunks_that_are_not_logged_do_not_stop_the_merging(useless):
+    """They lie between those that are logged, at every other micro-batch."""
+    empty = stream_table([])
+    common = {"key": "k", "time": "t"}
+    a = wr.stream(empty, name="a", window="1 millisecond", lateness="5 milliseconds", **common)
+    b = wr.stream(empty, name="b", window="1 second", **common)
+    plan = wr.plan(a, b, how="full")
+    chunks, text = [], []
+    for disturbed in (False, True):
+        with arenas() as folder:
+            run = Run(plan, folder)
+            for start in range(10_000, 12_000, 4):
+                lose = start % 500 == 0
+                run.batch([stream_table([start], key=start)] * 2, lose)
+                if disturbed:
+                    run.batch([useless(start), empty], lose)
+        chunks.append(max(len(Directory.from_text(s.text).chunks) for s in run.stores))
+        text.append(max(len(store.text) for store in run.stores))
+        found = run.finish().to_pylist()
+        assert sum(row["a"] is not None and row["b"] is not None for row in found) == 500
+        alone = 500 if disturbed and useless is not late else 0
+        assert sum(row["b"] is None for row in found) == alone
+    assert chunks[1] <= chunks[0] + 2 * durable.MERGED_AT_ONCE
+    assert text[1] <= text[0] + 3000
+
+
+@pytest.mark.parametrize("how", ["inner", "full", "semi"])
+@pytest.mark.usefixtures("eager")
+def test_merged_chunks_with_late_rows_between_give_the_loops_rows(how):
+    @settings(max_examples=20)
+    @given(data=st.data())
+    def check(data):
+        case = data.draw(cases(hows=[how], key_kinds=["string"], late=True, beats=True))
+        rows = data.draw(st.sampled_from([1, 2]))
+        losses = data.draw(st.sets(st.integers(0, 9)))
+        with arenas() as folder:
+            run = run_case(case, rows, losses, folder, late="keep")
+            found = run.finish()
+        expected, _ = naive_batches(*case.streams, **case.options, late="keep", batch_rows=rows)
+        assert_same_rows(found, expected)
+
+    check()
 
 
 def test_a_count_windows_log_does_not_grow(monkeypatch):

@@ -1,6 +1,8 @@
 """A stream's stored rows on Spark: chunks as they arrived, by row id.
 
-Row ids of a stream count up from 0 in each bucket; a chunk holds a stretch of them. Gathering
+Row ids of a stream count up from 0 in each bucket; a chunk holds a stretch of them. Chunks that
+are not logged, because all their rows were late, say, leave gaps between stretches, and a chunk
+that was merged over a gap says which id each of its rows has (`ROW`). Gathering
 groups the ids by chunk, takes from each, and puts the rows back in order, so that its cost
 follows the rows asked for and not the rows stored. A chunk is opened when it is first asked for.
 """
@@ -21,18 +23,36 @@ from windrow.model import Stream
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Rows
 
+#: A column of chunks that were merged over gaps: each row's id, counted from the chunk's first.
+ROW = "__windrow_row"
+
 #: Opens a chunk by its number in the log.
 Open = Callable[[int], pa.RecordBatch]
 
 
 @dataclass
 class Chunk:
-    """Rows [first, first + rows) of a stream."""
+    """So many rows of a stream, from row id `first` on."""
 
     first: int
     rows: int
     number: int
     batch: pa.RecordBatch | None = None
+
+
+def ids_of(batch: pa.RecordBatch, first: int) -> Rows:
+    """The row ids of a chunk's rows, in their order."""
+    if ROW not in batch.schema.names:
+        return np.arange(first, first + batch.num_rows)
+    ids: Rows = batch.column(ROW).to_numpy() + first
+    return ids
+
+
+def _places_in(batch: pa.RecordBatch, first: int, ids: Rows) -> pa.Array:
+    """Where in a chunk these row ids are."""
+    if ROW not in batch.schema.names:
+        return pa.array(ids - first)
+    return pa.array(np.searchsorted(batch.column(ROW).to_numpy(), ids - first))
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,8 @@ class ChunkPayload:
         of = np.searchsorted(firsts, rows, side="right") - 1
         if len(rows) and (of == of[0]).all():
             chunk = self.chunks[of[0]]
-            return Places([(self.opened(chunk), pa.array(rows - chunk.first))], None)
+            batch = self.opened(chunk)
+            return Places([(batch, _places_in(batch, chunk.first, rows))], None)
         # Sorting numbers of 16 bits is a radix sort.
         order = np.argsort(of.astype(np.uint16) if len(firsts) <= 1 << 16 else of, kind="stable")
         counts = np.bincount(of, minlength=len(firsts))
@@ -93,8 +114,9 @@ class ChunkPayload:
         takes = []
         for number in np.flatnonzero(counts):
             chunk = self.chunks[number]
-            inside = sorted_rows[ends[number] - counts[number] : ends[number]] - chunk.first
-            takes.append((self.opened(chunk), pa.array(inside)))
+            inside = sorted_rows[ends[number] - counts[number] : ends[number]]
+            batch = self.opened(chunk)
+            takes.append((batch, _places_in(batch, chunk.first, inside)))
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
         return Places(takes, pa.array(back))

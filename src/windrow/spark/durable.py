@@ -7,7 +7,7 @@ are, since rewriting them would cost more than they do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING
 from windrow.spark import blobs, held, punctuations, rebuild, renew
-from windrow.spark.chunks import Chunk
+from windrow.spark.chunks import ROW, Chunk, ids_of
 from windrow.spark.log import NO_STREAM, Delta, Entry, expired_chunks
 from windrow.state.join_state import STREAMS
 
@@ -180,38 +180,30 @@ def _runs_of_chunks(join: BucketJoin, side: int) -> Iterator[list[Entry]]:
         return entry.merged, sum(entry.batch > b for b in changes), entry.batch not in large
 
     for (_, _, small), run in groupby(entries, key=kind):
-        for stretch in _neighbours(run):
-            if small and len(stretch) >= MERGED_AT_ONCE:
-                yield stretch
-
-
-def _neighbours(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Split where row ids have a gap: a chunk that was not logged. Batches stay whole."""
-    stretch: list[Entry] = []
-    for entry in entries:
-        if stretch and entry.first != stretch[-1].first + stretch[-1].rows:
+        stretch = list(run)
+        if small and len(stretch) >= MERGED_AT_ONCE:
             yield stretch
-            stretch = []
-        stretch.append(entry)
-    yield stretch
 
 
 def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
-    """Make one chunk of these. Row ids stay as they are: the chunks are neighbours."""
+    """Make one chunk of these. Row ids stay as they are."""
     first, side = entries[0], entries[0].stream
-    rows = sum(entry.rows for entry in entries)
-    order = np.full(rows, -1, np.int64)
+    opened = [rebuild.rows_of(join, entry) for entry in entries]
+    ids = np.concatenate([ids_of(r, e.first) for r, e in zip(opened, entries, strict=True)])
+    order = np.full(len(ids), -1, np.int64)
     place = 0
     for _, group in groupby(entries, key=lambda entry: entry.batch):
         batch = list(group)
         reach = _reach_at(join, batch[0].batch, side)
         records = rebuild.stored_in_order(join, batch, reach)
-        order[records[:, ls.ROW] - first.first] = np.arange(place, place + len(records))
+        order[np.searchsorted(ids, records[:, ls.ROW])] = np.arange(place, place + len(records))
         place += len(records)
     names = join.plan.streams[side].schema.names
-    opened = [rebuild.rows_of(join, entry) for entry in entries]
     columns = [pa.concat_arrays([rows.column(name) for rows in opened]) for name in names]
     merged = pa.RecordBatch.from_arrays([*columns, pa.array(order)], [*names, rebuild.ORDER])
+    if ids[-1] - ids[0] >= len(ids):
+        # A chunk between these was not logged.
+        merged = merged.append_column(ROW, pa.array(ids - first.first))
     blob = blobs.encode(merged).to_pybytes()
     at = join.directory.chunks.index(first)
     forget(join, entries)
@@ -219,7 +211,7 @@ def _merge_chunks(join: BucketJoin, entries: list[Entry]) -> None:
         entries[-1],
         number=join.directory.number(),
         first=first.first,
-        rows=rows,
+        rows=len(ids),
         oldest=min(entry.oldest for entry in entries),
         newest=max(entry.newest for entry in entries),
         bytes=len(blob),

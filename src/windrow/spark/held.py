@@ -160,14 +160,15 @@ def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDAr
 
 
 def punctuations_wait(
-    join: BucketJoin, order: InOrder, stream: int, columns: Columns, places: Rows, first: int
+    join: BucketJoin, order: InOrder, stream: int, columns: Columns, places: Rows, ids: Rows
 ) -> NDArray[np.bool_]:
     """Which of the punctuations at these places of a chunk have not acted yet, where input waits.
 
+    `ids` are the row ids of the chunk's rows.
     One that came before input began to wait acted when its stream had reached it.
     """
     ts = columns.ts[places]
-    before = places + first < order.since[stream]
+    before = ids[places] < order.since[stream]
     waits: NDArray[np.bool_] = ts >= min(join.directory.progress)
     waits &= ~before | (ts > order.since_progress[stream])
     if join.plan.streams[stream].unique:

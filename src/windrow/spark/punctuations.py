@@ -20,6 +20,7 @@ from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
 from windrow.spark import blobs, durable, held, rebuild
+from windrow.spark.chunks import ids_of
 from windrow.spark.log import NO_STREAM, Delta, Partials
 from windrow.state.join_state import STREAMS
 
@@ -177,12 +178,13 @@ def _waiting(join: BucketJoin, stream: int) -> Arrivals:
     order = join.pipeline.order
     parts = []
     for entry in join.directory.of(stream):
-        columns = columns_of(join.streams[stream], rebuild.rows_of(join, entry))
+        batch = rebuild.rows_of(join, entry)
+        columns, ids = columns_of(join.streams[stream], batch), ids_of(batch, entry.first)
         places = said(join, stream, columns)
         if order is not None and order.synchronised:
-            waits = held.punctuations_wait(join, order, stream, columns, places, entry.first)
+            waits = held.punctuations_wait(join, order, stream, columns, places, ids)
         else:
             waits = columns.ts[places] > join.directory.progress[stream]
         found = places[waits]
-        parts.append(Arrivals(columns.ts[found], columns.keys.hashes[found], found + entry.first))
+        parts.append(Arrivals(columns.ts[found], columns.keys.hashes[found], ids[found]))
     return Arrivals.concatenate(parts)

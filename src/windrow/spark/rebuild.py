@@ -24,6 +24,7 @@ from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.punctuated_join import cell_of
 from windrow.spark import held, punctuations
+from windrow.spark.chunks import ids_of
 from windrow.spark.log import Change, Entry
 from windrow.state.join_state import STREAMS, Structure
 
@@ -166,7 +167,8 @@ def _merged_records(join: BucketJoin, entry: Entry) -> NDArray[np.int64]:
     order = batch.column(ORDER).to_numpy()
     stored = np.flatnonzero(order >= 0)
     stored = stored[np.argsort(order[stored])]
-    return _records(columns.ts[stored], columns.keys.hashes[stored], stored + entry.first)
+    ids = ids_of(batch, entry.first)[stored]
+    return _records(columns.ts[stored], columns.keys.hashes[stored], ids)
 
 
 def _records(
@@ -207,5 +209,5 @@ def _arrivals(join: BucketJoin, stream: int) -> Arrivals:
         if entry.merged:
             in_time = batch.column(ORDER).to_numpy()[taken.row] >= 0
             taken = Arrivals(taken.ts[in_time], taken.key[in_time], taken.row[in_time])
-        parts.append(Arrivals(taken.ts, taken.key, taken.row + entry.first))
+        parts.append(Arrivals(taken.ts, taken.key, ids_of(batch, entry.first)[taken.row]))
     return Arrivals.concatenate(parts)
