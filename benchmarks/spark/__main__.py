@@ -90,9 +90,9 @@ def arena_of_its_own(system: str) -> Iterator[dict[str, str]]:
     if SYSTEMS[system].native:
         yield {}
         return
-    from windrow.spark import arena, session
+    from windrow.spark import arenas, session
 
-    place = arena.default_directory()
+    place = arenas.default_directory()
     with tempfile.TemporaryDirectory(prefix="windrow-bench-arena-", dir=place) as folder:
         yield {session.ARENA: folder}
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import aggregates, checks, duration, endings, expressions, layout
+from windrow import aggregates, checks, duration, effects, endings, expressions, layout
 from windrow.cost.optimizer import choose
 from windrow.explanation import Explanation
 from windrow.local import patterns
@@ -221,6 +221,7 @@ def plan(
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
     endings.ending(asked)
+    effects.refuse_idle_choices(asked, in_process=not checks.one_engine(chosen))
     checks.in_order(asked)
     if any(stream.ranged for stream in chosen) and not checks.one_engine(chosen):
         asked = replace(asked, streams=patterns.ranges_to_keys(asked))
@@ -283,7 +284,9 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
         then one row per key, once no further result can have it.
     algorithm: "hash", "nested-loops", or "auto" to decide by the calibrated cost model.
     invalidation: "time-list", or one of paper 1's: "probe", "probe-insert", "probe-all", "all".
-    buckets: into how many buckets the keys are split; None leaves the choice.
+    buckets: into how many parts the keys are split by their hash, each with a state of its own. On
+        Spark a part is what one task joins; in process it is a hash bucket of paper 1's strategies,
+        or a cell of the time list. None leaves the choice. The answer is the same.
     batch_rows: feed the tables in pieces of so many rows of each, as a stream would bring them.
 
     `memory` belongs to a later version and is refused unless at its default.

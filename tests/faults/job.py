@@ -38,6 +38,8 @@ DEFAULTS = {
     "hook": None,
     # Where arenas go; None: in the query's folder.
     "arena": None,
+    # Whether arenas stay when the query ends.
+    "keep": True,
 }
 
 
@@ -136,6 +138,7 @@ def start(spark, query):
     """Start the join over all files there are now."""
     folder = query["folder"]
     spark.conf.set("spark.windrow.arena.dir", query["arena"] or folder)
+    spark.conf.set("spark.windrow.arena.keep", str(query["keep"]).lower())
     spark.conf.set("spark.sql.shuffle.partitions", query["partitions"])
     frames = [
         spark.readStream.schema(SCHEMA)

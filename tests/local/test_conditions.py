@@ -53,7 +53,8 @@ def test_conditions(how, keyed, same_as_oracle, data):
     case = data.draw(cases(hows=[how], key_kinds=kinds))
     case = replace(case, left=with_nulls(case.left, data), right=with_nulls(case.right, data))
     ways = [{}, {"batch_rows": 1}, {"batch_rows": 3, "algorithm": "nested-loops"}]
-    ways.append({"batch_rows": 2, "invalidation": "probe", "buckets": 2})
+    buckets = {"buckets": 2} if keyed else {}
+    ways.append({"batch_rows": 2, "invalidation": "probe", **buckets})
     for condition in data.draw(st.sets(st.sampled_from(CONDITIONS), min_size=3, max_size=4)):
         same_as_oracle(case, *ways, condition=condition)
 

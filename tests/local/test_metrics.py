@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import windrow as wr
+from windrow.api import local_join
 from windrow.kernels.cursor import bucket_of
 from windrow.operators.keys import hash_keys
 
@@ -152,3 +156,46 @@ def test_figures_are_plain_numbers_in_the_schema():
     for value in vars(found).values():
         for number in value.values() if isinstance(value, dict) else [value]:
             assert type(number) is int
+
+
+def test_checks_count_every_look_at_an_old_end_with_punctuations_too():
+    """One of a key that nothing else has: the tuples are stored and dropped as without it."""
+    rng = np.random.default_rng(7)
+    rows = [
+        [(int(k), int(t)) for k, t in zip(rng.integers(0, 5, 200), range(200), strict=True)]
+    ] * 2
+
+    def checks(ending):
+        data = [
+            pa.table(
+                {
+                    "k": pa.array([k for k, _ in side], pa.int64()),
+                    "t": pa.array([t for _, t in side], pa.timestamp("us")),
+                    "over": pa.array([k == 99 for k, _ in side]),
+                }
+            )
+            for side in ([(99, 0)] * ending + rows[0], rows[1])
+        ]
+        made = [
+            wr.stream(d, name=n, key="k", time="t", window="20 microseconds", ends="over")
+            for d, n in zip(data, "ab", strict=True)
+        ]
+        figures = wr.metrics(wr.join(*made, algorithm="hash", buckets=3))
+        assert figures.punctuations["a"] == ending
+        return figures.checks
+
+    assert checks(ending=True) == checks(ending=False)
+
+
+def test_what_waiting_input_needs_is_not_stale():
+    """b runs ahead: its tuple at 8 waits for a, and will meet a's tuple at 0."""
+    a = stream("a", (X, 0), (X, 1), (X, 100))
+    b = stream("b", (X, 8), (X, 90), (X, 100))
+    plan = replace(wr.plan(a, b, order="sync-filter"), batch_rows=1)
+    run, stale = local_join(plan), []
+    for start in range(3):
+        for _ in run.batch([(start, start + 1)] * 2):
+            pass
+        stale.append(run.figures().stale["a"])
+    assert stale == [0, 0, 0]
+    assert run.figures().matches == 4

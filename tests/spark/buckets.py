@@ -56,12 +56,8 @@ class Run:
     """All buckets of one join, fed micro-batch by micro-batch, with arenas in a folder."""
 
     def __init__(self, plan, folder=None):
-        self.plan = plan
-        self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
         self.buckets = bucket_count(plan, BUCKETS)
-        self.packs = [
-            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
-        ]
+        self.ask(plan)
         self.stores = [DictStore() for _ in range(self.buckets)]
         self.folder = folder
         self.built = 0
@@ -74,6 +70,9 @@ class Run:
         """Go on with another plan, as a restart would."""
         self.plan = plan
         self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
+        self.packs = [
+            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
+        ]
 
     def batch(self, tables, lose=False, now=None):
         packed = [[] for _ in range(self.buckets)]
@@ -170,7 +169,7 @@ def logs(run):
     found = []
     for store in run.stores:
         if store.text is not None:
-            text = {**json.loads(store.text), "token": "", "live": []}
+            text = {**json.loads(store.text), "token": "", "live": [], "arena": ""}
             found.append((text, store.blobs))
     return found
 

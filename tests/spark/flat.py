@@ -36,7 +36,7 @@ def mood(stream, batch):
 
 
 def plain_rows(stream, batch):
-    """Keys that come again and again; some are the first stream's alone. One row is the only one."""
+    """Keys that come again and again, some from the first stream alone; one key has one row."""
     own = 100 + batch % 5 if stream == 0 else batch % 11
     keys = [(3 * batch) % 11, (7 * batch + 1) % 11, own]
     return [(key, False) for key in ([OPEN] if batch == 0 else []) + keys]

@@ -216,8 +216,8 @@ def buckets_asked(case: Case) -> Choice | None:
 
 
 def hash_asked(case: Case) -> Choice | None:
-    """`algorithm="hash"`."""
-    if case.plan.algorithm != "hash":
+    """`algorithm="hash"`, or a number of buckets, which nested loops do not have."""
+    if case.plan.algorithm != "hash" and case.plan.buckets is None:
         return None
     parts = _cells(case)
     return case.choice("time-list", parts, f"hash, as asked, {_in_cells(parts)}; {_numbers(case)}")

@@ -17,6 +17,7 @@ What the text means is Spark's SQL, with these rules where engines differ:
 from __future__ import annotations
 
 from windrow.expressions.aggregates import aggregate
+from windrow.expressions.normal import normal
 from windrow.expressions.paths import extract, resolve, trail
 from windrow.expressions.terms import ColumnRef
 from windrow.expressions.translate import Expression, condition, predicate
@@ -27,6 +28,7 @@ __all__ = [
     "aggregate",
     "condition",
     "extract",
+    "normal",
     "predicate",
     "resolve",
     "trail",

@@ -34,15 +34,20 @@ FOREVER = 1 << 62
 
 @inlined
 def find(n: ls.ListArrays, lst: int, key: int, ts: int, span: int, back: int) -> int:
-    """The I-Node of a key whose time is at most `span` before `ts` or `back` after it; or -1."""
+    """The earliest I-Node of a key that is at most `span` before `ts` or `back` after it; or -1.
+
+    Several lives of a key may be open where one stream runs ahead, and it is the first end that a
+    tuple has not passed which is the end of its own life.
+    """
     low = n.meta[lst, ls.LOW]
     found = -1
+    earliest = FOREVER
     if low < n.meta[lst, ls.NEXT]:
         seq = n.heads[n.meta[lst, ls.HEADS_AT] + (key & (n.meta[lst, ls.HEADS] - 1))]
-        while seq >= low and found < 0:
+        while seq >= low:
             t, its, value, link = ls.read(n, lst, seq)
-            if its == key and value != EMPTY and ts <= t + span and t <= ts + back:
-                found = seq
+            if its == key and value != EMPTY and ts <= t + span and t <= ts + back and t < earliest:
+                found, earliest = seq, t
             seq = link
     return found
 

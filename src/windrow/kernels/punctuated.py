@@ -83,13 +83,14 @@ def join_punctuated(
                         return status
                     cur[c.ACTED_ONE + by] += 1
                     punctuations.at[part] = said + 1
-                    lst = two - by
-                    if purge.too_empty(s, lst):
-                        cur[c.COMPACTED], cur[c.COMPACTED_TO] = lst, s.meta[lst, ls.NEXT]
-                        cur[c.STEP] = COMPACTING
-                    elif purge.too_empty(n, lst):
-                        cur[c.COMPACTED], cur[c.COMPACTED_TO] = lst, n.meta[lst, ls.NEXT]
-                        cur[c.STEP] = COMPACTING_FLAGS
+                    for lst in range(one, one + 2):
+                        # One list at a time: what is left for later is found by then.
+                        if purge.too_empty(s, lst):
+                            cur[c.COMPACTED], cur[c.COMPACTED_TO] = lst, s.meta[lst, ls.NEXT]
+                            cur[c.STEP] = COMPACTING
+                        elif purge.too_empty(n, lst):
+                            cur[c.COMPACTED], cur[c.COMPACTED_TO] = lst, n.meta[lst, ls.NEXT]
+                            cur[c.STEP] = COMPACTING_FLAGS
                     continue
             if t == NEVER:
                 break
@@ -100,12 +101,12 @@ def join_punctuated(
             if cur[c.STEP] == c.ARRIVED:
                 look_ahead(tuples, i, end[own], s, own, other)
                 bound = c.progress_at(asked, side, t)
-                if purge.due(s, other, bound - asked[c.REACH_TWO - side]) and not purge.expire(
+                if purge.due(cur, s, other, bound - asked[c.REACH_TWO - side]) and not purge.expire(
                     cur, asked, s, n, matched, gone, out, other, 1 - side, bound
                 ):
                     return c.FULL
                 bound = c.progress_at(asked, 1 - side, t)
-                if purge.due(s, own, bound - asked[c.REACH_ONE + side]) and not purge.expire(
+                if purge.due(cur, s, own, bound - asked[c.REACH_ONE + side]) and not purge.expire(
                     cur, asked, s, n, matched, gone, out, own, side, bound
                 ):
                     return c.FULL
@@ -142,6 +143,11 @@ def join_punctuated(
                 low = s.meta[other, ls.LOW]
                 ordered = low >= s.meta[other, ls.DISORDER]
                 reach, own_reach = asked[c.REACH_TWO - side], asked[c.REACH_ONE + side]
+                last = NEVER
+                if cur[c.MET_NODE] >= 0:
+                    # Its life ends there: what is stored after that is of the key's next one.
+                    ended, _, _, _ = ls.read(n, other, cur[c.MET_NODE])
+                    last = ended + span
                 seq = cur[c.SCAN]
                 compared = 0
                 while seq >= low:
@@ -151,8 +157,12 @@ def join_punctuated(
                         if t - ts > reach:
                             if ordered:
                                 break
-                        elif ts - t <= own_reach and not match(
-                            cur, asked, matched, pairs, side, row, t, found & ~i_.RING, ts
+                        elif (
+                            ts - t <= own_reach
+                            and ts <= last
+                            and not match(
+                                cur, asked, matched, pairs, side, row, t, found & ~i_.RING, ts
+                            )
                         ):
                             cur[c.SCAN] = seq
                             cur[c.COMPARISONS] += compared - 1

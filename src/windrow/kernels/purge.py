@@ -15,6 +15,9 @@ from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.steps import leave
 
+#: Later than any time; and, negated, earlier.
+NEVER = 2**63 - 1
+
 #: A list shorter than this is not worth compacting.
 LEAST_COMPACTED = 64
 
@@ -80,6 +83,7 @@ def expire(
         if row == i_.EMPTY:
             ls.drop_oldest(s, lst)
             s.meta[lst, ls.DEAD] -= 1
+            cur[c.CHECKS] += 1
             continue
         if ts + reach >= bound:
             cur[c.CHECKS] += 1
@@ -98,12 +102,16 @@ def expire(
 
 
 @inlined
-def due(s: ls.ListArrays, lst: int, bound_reach: int) -> bool:
-    """Is there anything to drop at the old end? `bound_reach`: the bound less the reach."""
+def due(cur: NDArray[np.int64], s: ls.ListArrays, lst: int, bound_reach: int) -> bool:
+    """Is there anything to drop at the old end? `bound_reach`: the bound less the reach.
+
+    A look that finds nothing is a check; one that finds something is counted by `expire`.
+    """
     result = False
     if s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
         ts, _, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
         result = ts < bound_reach or row == i_.EMPTY
+        cur[c.CHECKS] += int(not result)
     return result
 
 
@@ -118,28 +126,33 @@ def expel(
     lst: int,
     side: int,
     key: int,
+    after: int,
     latest: int,
     by_side: int,
     by_row: int,
+    what: int,
 ) -> bool:
-    """Empty a list's records of a key up to a time; preserved rows leave. False: no room.
+    """Empty a list's records of a key after a time, up to another. False: no room.
 
+    `what`: REMOVED, then preserved rows leave; or VIOLATED, then they are dropped and counted.
     Called again, it finds only what it has not emptied yet.
     """
-    counter = c.PURGED_ONE if by_side != side else c.DROPPED_ONE
+    counter = c.PURGED_ONE if by_side != side or what == e.VIOLATED else c.DROPPED_ONE
     low = s.meta[lst, ls.LOW]
     seq = s.heads[s.meta[lst, ls.HEADS_AT] + (key & (s.meta[lst, ls.HEADS] - 1))]
     while seq >= low:
         ts, its, found, link = ls.read(s, lst, seq)
-        if its == key and found != i_.EMPTY and ts <= latest:
+        if its == key and found != i_.EMPTY and after < ts <= latest:
             if not e.has_room(cur, out):
                 return False
             row = found & ~i_.RING
-            if asked[c.PRESERVED_ONE + side] and not leave(
+            if what == e.VIOLATED:
+                cur[c.VIOLATIONS_ONE + side] += 1
+            elif asked[c.PRESERVED_ONE + side] and not leave(
                 cur, asked, matched, gone, side, row, ts
             ):
                 return False
-            e.touch(cur, asked, out, side, row, by_side, by_row, e.REMOVED)
+            e.touch(cur, asked, out, side, row, by_side, by_row, what)
             ls.set_row(s, lst, seq, i_.EMPTY)
             s.meta[lst, ls.DEAD] += 1
             cur[counter + side] += 1
@@ -172,7 +185,10 @@ def expire_flags(
             row = value >> i_.FLAG_BITS
             # Its tuples have expired as well, though in a list out of order they may wait behind
             # others. A key must not end before its rows have left.
-            if not expel(cur, asked, s, matched, gone, out, lst, side, key, t + span, side, row):
+            if not expel(
+                cur, asked, s, matched, gone, out, lst, side,
+                key, -NEVER, t + span, side, row, e.REMOVED,
+            ):  # fmt: skip
                 return False
             if not e.has_room(cur, out):
                 return False
@@ -226,14 +242,26 @@ def act(
     """A punctuation acts. FULL or GROW: call again; what is done is not done twice."""
     span = asked[c.SPAN]
     passed = c.progress_at(asked, side, t)
-    # Purge: the other's tuples of the key meet nobody any more.
-    if not expel(cur, asked, s, matched, gone, out, other, 1 - side, key, t + span, side, row):
+    met = i_.find(n, other, key, t, span, span)
+    its_t = t
+    if met >= 0:
+        its_t, _, _, _ = ls.read(n, other, met)
+    # Purge: the other's tuples of the key meet nothing any more. If the other has ended the key
+    # before, what it sent a span after that is of the next life, and stays.
+    if not expel(
+        cur, asked, s, matched, gone, out, other, 1 - side,
+        key, -NEVER, min(t, its_t) + span, side, row, e.REMOVED,
+    ):  # fmt: skip
+        return c.FULL
+    # Tuples of its own that came before the promise which they break: now it is known.
+    if not expel(
+        cur, asked, s, matched, gone, out, own, side, key, t, t + span, side, row, e.VIOLATED
+    ):
         return c.FULL
     if not e.has_room(cur, out):
         return c.FULL
-    met = i_.find(n, other, key, t, span, span)
     if met >= 0:
-        its_t, _, value, _ = ls.read(n, other, met)
+        _, _, value, _ = ls.read(n, other, met)
         its_row = value >> i_.FLAG_BITS
         e.touch(cur, asked, out, 1 - side, its_row, side, row, e.ASKED)
         if value & i_.FLAG_MASK == i_.PUNCTUATED:

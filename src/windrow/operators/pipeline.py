@@ -212,7 +212,7 @@ class Pipeline:
         for stream, name in enumerate(self.names):
             figures.inserted[name], figures.invalidated[name] = join.stored(stream)
             figures.stale[name] = join.state.stale_rows(
-                stream, self.plan.reaches[stream], self.progress[1 - stream].now
+                stream, self.plan.reaches[stream], self._joined(1 - stream)
             )
             figures.live_rows[name] = join.state.live_rows(stream)
             figures.live_bytes[name] = join.state.nbytes(stream)
@@ -234,6 +234,12 @@ class Pipeline:
         figures.matches = join.matches
         figures.unmatched = join.unmatched
         return figures
+
+    def _joined(self, stream: int) -> int:
+        """How far a stream has been joined: input that waits still needs what is stored for it."""
+        if self.order is not None:
+            return self.order.joined[stream]
+        return self.progress[stream].now
 
     def _figures_of_order(self, order: InOrder) -> None:
         figures = self.metrics

@@ -24,8 +24,9 @@ from windrow.kernels import cursor as c
 from windrow.kernels import ends as told
 from windrow.kernels import inodes, purge
 from windrow.kernels import lists as ls
-from windrow.model import BEGINNING, WindrowError
+from windrow.model import BEGINNING, END, WindrowError
 from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.broken import broken
 from windrow.operators.window_join import BUFFER_ROWS, JoinConfig, WindowJoin
 from windrow.state.join_state import STREAMS, JoinState
 from windrow.state.lists import Snapshot
@@ -100,12 +101,29 @@ class PunctuatedJoin(WindowJoin):
     ) -> Iterator[Piece]:
         """Join a batch, and let the punctuations act that progress has reached."""
         self._events = self._due(after)
+        arrivals = [self._kept(stream, side) for stream, side in enumerate(arrivals)]
         # For the whole batch: the kernels cannot take over from each other in the middle.
         self._plain = self._is_plain()
-        known = [now + self.promises.lateness for now in before if now > BEGINNING]
+        # A stream that has ended is at the end of time, which is no time that was seen.
+        known = [now + self.promises.lateness for now in before if BEGINNING < now < END]
         newest = [int(side.ts.max()) for side in arrivals if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
         yield from super().process(arrivals, before, after)
+
+    def _kept(self, stream: int, arrivals: Arrivals) -> Arrivals:
+        """The tuples that break no promise which still waits. The others are violations."""
+        waiting = self.pending[stream]
+        places, promises = broken(arrivals, waiting, self.promises.span)
+        if not len(places):
+            return arrivals
+        touched = np.zeros((6, len(places)), np.int64)
+        touched[0], touched[1], touched[2] = told.VIOLATED, stream, arrivals.row[places]
+        touched[3], touched[4] = stream, waiting.row[promises]
+        self.cursor[c.VIOLATIONS_ONE + stream] += len(places)
+        self._note(touched)
+        kept = np.ones(len(arrivals.ts), np.bool_)
+        kept[places] = False
+        return arrivals.chosen(kept)
 
     def _due(self, after: Sequence[int]) -> told.Punctuations:
         """Take the punctuations that act now out of the pending ones: by cell, in time order."""
@@ -255,20 +273,21 @@ class PunctuatedJoin(WindowJoin):
         arrays |= self.state.arrays()
         for stream, waiting in enumerate(self.pending):
             arrays[f"pending_{stream}"] = np.stack([waiting.ts, waiting.key, waiting.row])
-        return arrays, facts
+        return arrays, {**facts, "seen": self._seen}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
         super().attach(arrays, facts, room)
         self.state = PunctuatedState.attach_arrays(facts["parts"], arrays, room)
         self.pending = [Arrivals(*arrays[f"pending_{stream}"]) for stream in range(STREAMS)]
+        self._seen = facts["seen"]
 
     # -- snapshot --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
         """The operator between two batches, as plain data."""
         pending = [np.stack([waiting.ts, waiting.key, waiting.row]) for waiting in self.pending]
-        return {**super().snapshot(), "pending": pending}
+        return {**super().snapshot(), "pending": pending, "seen": self._seen}
 
     def resume(self, snapshot: Snapshot) -> None:
         """Go on from a snapshot. The question must be the same."""
@@ -277,6 +296,7 @@ class PunctuatedJoin(WindowJoin):
         super().resume(snapshot)
         self.mark_rings()
         self.pending = [Arrivals(*waiting) for waiting in snapshot["pending"]]
+        self._seen = snapshot["seen"]
 
 
 def cell_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:

@@ -3,7 +3,7 @@
 Spark's Python workers have no ties to a partition, so what one leaves in its own memory the next
 one cannot see. An arena is a folder per bucket, in memory where the host has enough of it:
 
-    <directory>/windrow-<uid>/<join>-<bucket>/    lock, manifest, arrays and chunks
+    <directory>/windrow-<uid>/<query>-<join>-<bucket>/    lock, manifest, arrays and chunks
 
 Nothing in it is ever needed: the state store has the log. The manifest names the token of the
 directory that the files belong to. It is removed before the first change and written after the
@@ -21,10 +21,8 @@ import fcntl
 import json
 import mmap
 import os
-import shutil
-import stat
-import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -33,11 +31,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-#: A memory file system smaller than this is left alone: containers often have 64 MB.
-LEAST_MEMORY = 1 << 30
-#: Arenas that nobody has used for so long belong to queries that are gone.
-FORGOTTEN_SECONDS = 3600.0
-MANIFEST, LOCK = "manifest", "lock"
+from windrow.spark import arenas
+from windrow.spark.arenas import LOCK, boot
+
+MANIFEST = "manifest"
+#: Is told why arenas cannot be used.
+Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,10 @@ class Kept:
 class Arena:
     """One bucket's folder, held under its lock until `leave`. Makes arrays: a `Room`."""
 
-    def __init__(self, folder: str, lock: int) -> None:
+    def __init__(self, folder: str, lock: int, warn: Warn | None = None) -> None:
         self.folder = folder
         self._lock = lock
+        self._warn = warn
         self._next = time.time_ns()
         #: Which file each mapping is of. Weak, so that a replaced array is let go.
         self._files: WeakKeyDictionary[mmap.mmap, str] = WeakKeyDictionary()
@@ -64,27 +64,34 @@ class Arena:
     # -- entering and leaving --------------------------------------------------------------
 
     @classmethod
-    def enter(cls, directory: str | None, name: str) -> Arena | None:
-        """The arena of that name, locked; None if it cannot be had or trusted."""
+    def enter(
+        cls, directory: str | None, name: str, owner: str = "", warn: Warn | None = None
+    ) -> Arena | None:
+        """The arena of that name, locked; None if it cannot be had or trusted.
+
+        `owner` is the driver that it is used for. `warn` is told why arenas cannot be used here; a
+        lock that another task holds is no reason to.
+        """
         try:
-            root = os.path.join(directory or default_directory(), f"windrow-{os.geteuid()}")
+            root = arenas.root_of(directory)
             os.makedirs(root, mode=0o700, exist_ok=True)
-            if not _private(root):
-                return None
+            arenas.check_private(root)
+            arenas.sweep_once(root, name)
             folder = os.path.join(root, name)
-            if not os.path.isdir(folder):
-                sweep(root)
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
             lock = os.open(
                 os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600
             )
-        except OSError:
+        except (OSError, ValueError, arenas.UnusableError) as error:
+            if warn is not None:
+                warn(str(error))
             return None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A sweep may have removed the folder before the lock was ours.
             if os.fstat(lock).st_ino == os.stat(os.path.join(folder, LOCK)).st_ino:
-                return cls(folder, lock)
+                _sign(lock, owner)
+                return cls(folder, lock, warn)
         except OSError:
             pass
         os.close(lock)
@@ -148,8 +155,8 @@ class Arena:
         file = self._fresh("array")
         try:
             mapped = self._allocate(file, size)
-        except OSError:
-            self._full = True
+        except OSError as error:
+            self._give_up(error)
             return np.empty(shape, kind)
         array: NDArray[Any] = np.frombuffer(mapped, kind, int(np.prod(shape))).reshape(shape)
         self._files[mapped] = file
@@ -170,8 +177,8 @@ class Arena:
             finally:
                 os.close(fd)
             self._chunks[number] = self._seal(file)
-        except OSError:
-            self._full = True
+        except OSError as error:
+            self._give_up(error)
 
     def chunk(self, number: int) -> pa.Buffer | None:
         """A chunk's bytes, mapped; None if it is not there as it was left."""
@@ -191,9 +198,15 @@ class Arena:
             if not self._full:
                 self._write_manifest(token, arrays, facts)
                 return
-        except OSError:
-            pass
+        except OSError as error:
+            self._give_up(error)
         self.clear()
+
+    def _give_up(self, error: OSError) -> None:
+        """Go on without: nothing more is written, and nothing is left."""
+        self._full = True
+        if self._warn is not None:
+            self._warn(f"{self.folder}: {error.strerror}")
 
     def _write_manifest(
         self, token: str, arrays: dict[str, NDArray[Any]], facts: dict[str, Any]
@@ -277,55 +290,12 @@ class Arena:
             os.close(fd)
 
 
-def boot() -> str:
-    """Which start of the host this is: a crash can bring back a file that had been removed."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def default_directory() -> str:
-    """Memory where the host has enough of it, else the first of Spark's local directories."""
-    memory = "/dev/shm"
-    try:
-        found = os.statvfs(memory)
-        if found.f_frsize * found.f_blocks >= LEAST_MEMORY and os.access(memory, os.W_OK):
-            return memory
-    except OSError:
-        pass
-    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    return local or tempfile.gettempdir()
-
-
-def sweep(root: str) -> None:
-    """Remove arenas that nobody has used for long, unless somebody holds one."""
-    for name in os.listdir(root):
-        folder = os.path.join(root, name)
-        try:
-            if time.time() - os.stat(folder).st_mtime < FORGOTTEN_SECONDS:
-                continue
-            lock = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            pass
-        finally:
-            os.close(lock)
-
-
-def _private(root: str) -> bool:
-    """Is this a folder of ours that nobody else can enter?"""
-    found = os.lstat(root)
-    return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.geteuid()
-        and stat.S_IMODE(found.st_mode) & 0o077 == 0
-    )
+def _sign(lock: int, owner: str) -> None:
+    """Write down in the lock's file whom the arena is used for."""
+    text = owner.encode()
+    if os.pread(lock, len(text) + 1, 0) != text:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, text, 0)
 
 
 def _owner(array: Any) -> Any:

@@ -8,6 +8,7 @@ When a second later micro-batch begins, a micro-batch is complete: its records b
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -88,15 +89,26 @@ class Book:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, QueryFigures] = OrderedDict()
+        self._warned: set[tuple[str, JoinName]] = set()
 
     def enter(self, records: Mapping[Key, Record]) -> None:
         """A task reports."""
         with self._lock:
             for key, record in records.items():
+                self._warn(key, record)
                 self._queries.setdefault(key.query, QueryFigures()).enter(key, record)
                 self._queries.move_to_end(key.query)
             while len(self._queries) > MOST_QUERIES:
                 self._queries.popitem(last=False)
+
+    def _warn(self, key: Key, record: Record) -> None:
+        """Say what a worker warns of, once in a run."""
+        if record.warning is None or (key.run, key.join) in self._warned:
+            return
+        self._warned.add((key.run, key.join))
+        names = " and ".join(key.join.streams)
+        text = f"query {key.query}, join of {names}: {record.warning}"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def of(self, query: str) -> list[BatchMetrics]:
         """The last micro-batches of a query, oldest first; none if it never reported."""

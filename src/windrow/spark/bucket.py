@@ -17,16 +17,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from windrow.model import CountWindow, JoinPlan
+from windrow.model import JoinPlan
 from windrow.operators.admit import Admitted, admit
 from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, ranges, rebuild
+from windrow.spark import blobs, durable, question, ranges, rebuild
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
-from windrow.spark.log import Change, Directory, Store, check_question
+from windrow.spark.log import Change, Directory, Store
 from windrow.state.join_state import STREAMS, JoinState, Structure
 from windrow.state.punctuated_state import PunctuatedState
 from windrow.state.room import HEAP, Room
@@ -83,7 +83,7 @@ class BucketJoin:
         # Pack has left the heartbeats out already.
         self.streams = [replace(stream, beats=None) for stream in plan.streams]
         self.payloads = [ChunkPayload(stream, self.open_blob) for stream in plan.streams]
-        self.directory = Directory(buckets, question(plan), list(plan.reaches))
+        self.directory = Directory(buckets, question.question(plan), list(plan.reaches))
         # On the heap: small, and replaced by what the arena has or by `restart`.
         self.pipeline = Pipeline(plan, self.payloads, self._state(HEAP), told=not finite)
         if self.pipeline.finals is not None:
@@ -119,10 +119,14 @@ class BucketJoin:
         store: Store,
         arena: Arena | None = None,
         built: int = 0,
+        kept: Directory | None = None,
     ) -> BucketJoin:
-        """The bucket as its directory says: from the arena, rebuilt from the log, or new."""
-        text = store.directory()
-        if text is None:
+        """The bucket as its directory says: from the arena, rebuilt from the log, or new.
+
+        `kept` is the directory, if the caller has read it already.
+        """
+        kept = kept or Directory.of_store(store)
+        if kept is None:
             if arena is not None:
                 arena.clear()
             fresh = cls(plan, buckets, store, arena, built=built)
@@ -132,15 +136,17 @@ class BucketJoin:
             if fresh.pipeline.order is not None:
                 fresh.pipeline.order.begin(arena or HEAP)
             return fresh
-        kept = Directory.from_text(text)
-        check_question(kept, buckets, question(plan))
+        asked = question.question(plan)
+        question.check(kept, buckets, asked)
+        question.adopt(kept, asked)
         found = None if arena is None else arena.open(kept.token)
         join = cls(plan, buckets, store, arena, built=built)
         join.directory = kept
         for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
             progress.now = now
         for entry in kept.chunks:
-            join.payloads[entry.stream].add(Chunk(entry.first, entry.rows, entry.number))
+            chunk = Chunk(entry.first, entry.rows, entry.number, hidden=kept.hidden(entry))
+            join.payloads[entry.stream].add(chunk)
         if found is not None and arena is not None and found[1].get("layout") != join._layout():
             arena.clear()
             found = None
@@ -280,34 +286,6 @@ class BucketJoin:
             stream.idle is not None and directory.silence[side] >= stream.idle
             for side, stream in enumerate(self.plan.streams)
         ]
-
-
-def question(plan: JoinPlan) -> dict[str, object]:
-    """What must stay the same for stored tuples to be of use."""
-    return {
-        "kind": plan.how,
-        "streams": [s.name for s in plan.streams],
-        "keys": [None if s.key is None else list(s.key) for s in plan.streams],
-        "times": [s.time for s in plan.streams],
-        "columns": [{field.name: str(field.type) for field in s.schema} for s in plan.streams],
-        "count windows": [
-            [s.window.n, s.window.per] if isinstance(s.window, CountWindow) else None
-            for s in plan.streams
-        ],
-        # What a count window holds cannot be told from the log under another time window.
-        "windows beside a count window": list(plan.reaches) if plan.counted else None,
-        # A flag's life follows from the windows, and what it has thrown out does not come back.
-        "punctuations": [[s.ends, s.ends_to, s.unique] for s in plan.streams]
-        if plan.punctuated
-        else None,
-        "windows beside punctuations": list(plan.reaches) if plan.punctuated else None,
-        # Rows that wait and are held are where this order, with these windows, put them.
-        "order": plan.order if plan.ordered else None,
-        "windows and lateness in order": [[*plan.reaches], [s.lateness for s in plan.streams]]
-        if plan.ordered
-        else None,
-        "finals": [[f.function, f.stream, f.column] for f in plan.finals] or None,
-    }
 
 
 def _together(parts: Sequence[Columns]) -> Columns:

@@ -23,6 +23,8 @@ from windrow.model import Stream
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Rows
 
+#: How the names of columns that are added to stored rows begin.
+RESERVED = "__windrow_"
 #: A column of chunks that were merged over gaps: each row's id, counted from the chunk's first.
 ROW = "__windrow_row"
 
@@ -32,12 +34,38 @@ Open = Callable[[int], pa.RecordBatch]
 
 @dataclass
 class Chunk:
-    """So many rows of a stream, from row id `first` on."""
+    """So many rows of a stream, from row id `first` on.
+
+    `hidden`: columns that it may have, but that a restart has dropped since.
+    """
 
     first: int
     rows: int
     number: int
     batch: pa.RecordBatch | None = None
+    hidden: frozenset[str] = frozenset()
+
+
+def as_asked(
+    batch: pa.RecordBatch, schema: pa.Schema, hidden: frozenset[str] = frozenset()
+) -> pa.RecordBatch:
+    """A chunk's rows with the columns that are asked for now, and nulls for those it has not.
+
+    A restart may have brought others, or another order of them. What Windrow added stays.
+    """
+    names = batch.schema.names
+    added = [name for name in names if name.startswith(RESERVED)]
+    if names == [*schema.names, *added] and not hidden:
+        return batch
+    arrays = [
+        batch.column(field.name)
+        if field.name in names and field.name not in hidden
+        else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    arrays += [batch.column(name) for name in added]
+    fields = [*schema, *(batch.schema.field(name) for name in added)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def ids_of(batch: pa.RecordBatch, first: int) -> Rows:
@@ -95,7 +123,8 @@ class ChunkPayload:
     def opened(self, chunk: Chunk) -> pa.RecordBatch:
         """A chunk's rows."""
         if chunk.batch is None:
-            chunk.batch = self._open(chunk.number)
+            opened = self._open(chunk.number)
+            chunk.batch = as_asked(opened, self.stream.schema, chunk.hidden)
         return chunk.batch
 
     def places(self, rows: Rows) -> Places:

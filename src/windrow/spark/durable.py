@@ -52,8 +52,7 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
     for side in range(STREAMS):
         for run in list(_runs_of_chunks(join, side)):
             _merge_chunks(join, run)
-    oldest = min((entry.batch for entry in join.directory.chunks), default=join.directory.batch)
-    join.directory.changes = [c for c in join.directory.changes if c.batch >= oldest]
+    join.directory.forget_changes()
 
 
 def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequence[int]) -> None:

@@ -18,7 +18,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import book, rebuild, session
+from windrow.spark import arenas, book, rebuild, session, tidy
+from windrow.spark.buckets import bucket_ids
+from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
@@ -26,10 +28,6 @@ from windrow.state.join_state import Structure
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-
-#: How the names of columns that are added to stored rows begin.
-RESERVED = "__windrow_"
 
 
 def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
@@ -103,24 +101,31 @@ def join(plan: JoinPlan) -> DataFrame:
         )
     if streaming[0]:
         session.prepare(spark)
+        tidy.watch(spark, spark.conf.get(session.ARENA, None))
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    buckets = bucket_count(plan, partitions)
-    ids = bucket_ids(spark, buckets)
+    count = bucket_count(plan, partitions)
+    # A query goes on with the partitions that its checkpoint has, which only its tasks can see.
+    fixed = None if streaming[0] and count != 1 and plan.buckets is None else count
+    ids = None if fixed is None else bucket_ids(fixed)
     reporter = book.reporter(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
     timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
     packed = [
-        _numbered(frame, timed).mapInArrow(Pack(stream, side, ids, reporter), PACKED_DDL)
+        _numbered(frame, timed).mapInArrow(
+            Pack(stream, side, ids, reporter, partitions), PACKED_DDL
+        )
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
     output = Output(bare, tuple(frames[side].schema for side in plan.shown), time_type(plan))
     job = Job(
         plan=bare,
         output=output,
-        buckets=buckets,
+        buckets=fixed,
+        partitions=partitions,
         finite=not streaming[0],
         built=time.time_ns() // 1000,
         arena=spark.conf.get(session.ARENA, None),
+        owner=arenas.this_process(),
         reporter=reporter,
     )
     joined = (
@@ -181,22 +186,3 @@ def time_type(plan: JoinPlan) -> types.DataType:
     """The type of `ts`: that of the first stream's times."""
     kind = expressions.resolve(plan.streams[0].schema, plan.streams[0].time)
     return types.TimestampType() if kind is not None and kind.tz else types.TimestampNTZType()
-
-
-def bucket_ids(spark: SparkSession, buckets: int) -> tuple[int, ...]:
-    """Ids that Spark's own hash spreads evenly over as many partitions as there are buckets.
-
-    They follow from the number of buckets alone, because the state is kept under them: a restart
-    finds them again, whatever its partitions. Id 0 is always one of them, so a restart with
-    another number of buckets finds a directory that says so.
-    """
-    number = functions.col("id").cast("int")
-    place = functions.pmod(functions.hash(number), functions.lit(buckets))
-    found: dict[int, int] = {}
-    drawn = 64 * buckets
-    while len(found) < buckets:
-        rows = spark.range(drawn).select(number.alias("id"), place.alias("place"))
-        for row in sorted(rows.groupBy("place").agg(functions.min("id").alias("id")).collect()):
-            found.setdefault(row["place"], row["id"])
-        drawn *= 4
-    return tuple(found[n] for n in range(buckets))

@@ -100,6 +100,7 @@ class Record:
     rows: int = 0
     bucket: BucketFigures | None = None
     hit: bool | None = None
+    warning: str | None = None
 
     def __add__(self, other: Record) -> Record:
         """More of the same part of the same task. A bucket reports once, when it is done."""
@@ -108,6 +109,7 @@ class Record:
             self.rows + other.rows,
             other.bucket or self.bucket,
             self.hit if other.hit is None else other.hit,
+            self.warning or other.warning,
         )
 
 
@@ -128,6 +130,15 @@ class Reporter:
     def joined(self, bucket: int, figures: BucketFigures, seconds: float, hit: bool | None) -> None:
         """A bucket is done. `hit`: was its state at hand, or rebuilt; None: it was its first."""
         self._add("join", Record(seconds, 0, figures, hit), bucket)
+
+    def no_arena(self, why: str) -> None:
+        """There is no place for a bucket's state between micro-batches."""
+        warning = (
+            f"the join's state cannot be kept between micro-batches: {why}; so each micro-batch "
+            "makes it again from the checkpoint, which is right but slow; set "
+            "spark.windrow.arena.dir to a folder with space that only this user can enter"
+        )
+        self._add("join", Record(0.0, warning=warning))
 
     def unpacked(self, seconds: float) -> None:
         """Results were decoded."""

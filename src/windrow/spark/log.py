@@ -125,6 +125,12 @@ class Directory:
     next_partial: int = 0
     #: Where an ordered join stands, beside the rows that wait and are held.
     order: dict[str, Any] | None = None
+    #: What the bucket's arenas are called, beside the query's name. Drawn at random, because a
+    #: worker cannot tell two joins of a query apart, but each has its own directory.
+    arena: str = ""
+    #: For each stream, payload columns that a restart came without, and the batch before it: rows
+    #: that were stored up to then have them no more, also if they come back.
+    dropped: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
 
     def number(self) -> int:
         """A number for the next blob."""
@@ -143,6 +149,20 @@ class Directory:
         """The smallest row id of a stream that is in a chunk."""
         return min((entry.first for entry in self.of(stream)), default=self.next_rows[stream])
 
+    def hidden(self, entry: Entry) -> frozenset[str]:
+        """The columns that a chunk may have, but that have been dropped since."""
+        gone = self.dropped[entry.stream].items()
+        return frozenset(column for column, batch in gone if entry.batch <= batch)
+
+    def forget_changes(self) -> None:
+        """Forget what was changed before the oldest chunk came."""
+        oldest = min((entry.batch for entry in self.chunks), default=self.batch)
+        self.changes = [change for change in self.changes if change.batch >= oldest]
+        self.dropped = [
+            {column: batch for column, batch in gone.items() if batch >= oldest}
+            for gone in self.dropped
+        ]
+
     def forget(self, gone: list[Entry]) -> None:
         """Take chunks out."""
         numbers = {entry.number for entry in gone}
@@ -156,6 +176,12 @@ class Directory:
         for name in ("chunks", "deltas", "changes", "partials"):
             plain[name] = [list(asdict(part).values()) for part in plain[name]]
         return json.dumps(plain)
+
+    @classmethod
+    def of_store(cls, store: Store) -> Directory | None:
+        """A store's directory; None at the beginning."""
+        text = store.directory()
+        return None if text is None else cls.from_text(text)
 
     @classmethod
     def from_text(cls, text: str) -> Directory:
@@ -172,23 +198,6 @@ class Directory:
         plain["changes"] = [Change(*values) for values in plain["changes"]]
         plain["partials"] = [Partials(*values) for values in plain.get("partials", ())]
         return cls(**plain)
-
-
-def check_question(kept: Directory, buckets: int, question: dict[str, Any]) -> None:
-    """Refuse to go on where the answer would be wrong."""
-    if kept.buckets != buckets:
-        raise WindrowError(
-            f"this checkpoint was written with {kept.buckets} buckets, but the join has {buckets}: "
-            f"stored tuples would sit in the wrong ones; pass buckets={kept.buckets}, or start "
-            "from a new checkpoint"
-        )
-    for name, value in question.items():
-        if kept.question.get(name) != value:
-            raise WindrowError(
-                f"this checkpoint was written with {name} {kept.question.get(name)!r}, but the "
-                f"join has {value!r}; stored tuples would not match; change it back, or start from "
-                "a new checkpoint"
-            )
 
 
 def expired_chunks(directory: Directory, stream: int, span: int | None = None) -> list[Entry]:

@@ -21,7 +21,7 @@ from pyspark import TaskContext
 
 from windrow.model import Stream
 from windrow.operators.columns import columns_of
-from windrow.spark import blobs
+from windrow.spark import blobs, buckets
 from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
@@ -58,13 +58,15 @@ PACK_BYTES = 256 << 20
 class Pack:
     """Packs one stream's rows; what `mapInArrow` calls in a worker.
 
-    `ids` are the bucket ids, chosen so that Spark spreads them over its partitions.
+    `ids` are the bucket ids, chosen so that Spark spreads them over its partitions; None: of as
+    many buckets as the query has partitions, which is `partitions` if its tasks do not say.
     """
 
     stream: Stream
     side: int
-    ids: tuple[int, ...]
+    ids: tuple[int, ...] | None
     reporter: Reporter | None = None
+    partitions: int = 1
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begin_task()
@@ -109,11 +111,12 @@ class Pack:
             table = table.take(pa.array(tuples))
             hashes, times = hashes[tuples], times[tuples]
             ranges = None if ranges is None else ranges[tuples]
-        count = len(self.ids)
+        ids = self.ids or buckets.bucket_ids(buckets.of_task(self.partitions))
+        count = len(ids)
         # The counts belong to the rows, not to each bucket: only the first one reports them.
         first = [1] + [0] * (count - 1)
         values = {
-            "bucket": self.ids,
+            "bucket": ids,
             "side": [self.side] * count,
             "newest": [int(times.max(initial=NOTHING))] * count,
             "newest_beat": [int(beat_times.max(initial=NOTHING))] * count,
@@ -150,14 +153,14 @@ def as_planned(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def split(table: pa.Table, hashes: NDArray[np.int64], buckets: int) -> list[pa.RecordBatch | None]:
+def split(table: pa.Table, hashes: NDArray[np.int64], count: int) -> list[pa.RecordBatch | None]:
     """The rows of each bucket, in the order they came; None where there are none."""
-    if buckets == 1:
+    if count == 1:
         return [_whole(table)]
-    bucket = bucket_of(hashes, buckets)
+    bucket = bucket_of(hashes, count)
     # Sorting numbers of 16 bits is a radix sort.
-    order = np.argsort(bucket.astype(np.uint16) if buckets <= 1 << 16 else bucket, kind="stable")
-    borders = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+    order = np.argsort(bucket.astype(np.uint16) if count <= 1 << 16 else bucket, kind="stable")
+    borders = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=count))])
     together = table.take(pa.array(order))
     return [_whole(together.slice(start, stop - start)) for start, stop in pairwise(borders)]
 
@@ -175,7 +178,7 @@ def _whole(table: pa.Table) -> pa.RecordBatch | None:
     return batch
 
 
-def bucket_of(hashes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
+def bucket_of(hashes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Which bucket: by a further product, so that cells and chains inside still see all bits."""
     spread = hashes.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
-    return (spread % np.uint64(buckets)).astype(np.int64)
+    return (spread % np.uint64(count)).astype(np.int64)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,11 @@ from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
+from windrow.spark import arenas, buckets
 from windrow.spark.arena import Arena
-from windrow.spark.bucket import BucketJoin, Packed, question
+from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import Tally
+from windrow.spark.log import Directory
 from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
 from windrow.spark.worker import begin_task
@@ -66,16 +67,25 @@ class SparkStore:
 class Job:
     """What a worker must know of a join: the question, and how to go about it.
 
+    `buckets`: how many; None: as many as the query has partitions. `partitions` is as in `Pack`.
     `built`: when the join was put together (µs). `arena`: where arenas go; None leaves it open.
+    `owner`: the driver, as `arenas` knows a process.
     """
 
     plan: JoinPlan
     output: Output
-    buckets: int
+    buckets: int | None
+    partitions: int
     finite: bool
     built: int
     arena: str | None
+    owner: str
     reporter: Reporter
+
+    @property
+    def bucket_count(self) -> int:
+        """How many buckets there are, in a task."""
+        return self.buckets or buckets.of_task(self.partitions)
 
 
 class JoinProcessor(StatefulProcessor):
@@ -93,24 +103,37 @@ class JoinProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         packed = [row for frame in rows for row in _packed(frame)]
         bucket = int(key[0])
-        arena = (
-            None if self.job.finite else Arena.enter(self.job.arena, arena_name(self.job, bucket))
-        )
+        begun = time.perf_counter()
+        if self.job.finite:
+            join = BucketJoin(self.job.plan, self.job.bucket_count, self.store, finite=True)
+            yield from self._join(bucket, packed, join, begun)
+            return
+        kept = Directory.of_store(self.store)
+        name = secrets.token_hex(8) if kept is None else kept.arena
+        arena = self._enter(name, bucket)
         try:
-            yield from self._join(bucket, packed, arena)
+            join = self._open(kept, arena)
+            join.directory.arena = name
+            yield from self._join(bucket, packed, join, begun)
         finally:
             if arena is not None:
                 arena.leave()
 
+    def _enter(self, name: str, bucket: int) -> Arena | None:
+        """The bucket's arena. None of its name is the user's words."""
+        task, job = TaskContext.get(), self.job
+        query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
+        name = f"{arenas.of_query(query)}-{name}-{bucket}"
+        return Arena.enter(job.arena, name, job.owner, job.reporter.no_arena)
+
+    def _open(self, kept: Directory | None, arena: Arena | None) -> BucketJoin:
+        job = self.job
+        return BucketJoin.open(job.plan, job.bucket_count, self.store, arena, job.built, kept)
+
     def _join(
-        self, bucket: int, packed: Sequence[Packed], arena: Arena | None
+        self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
     ) -> Iterator[pd.DataFrame]:
         job = self.job
-        begun = time.perf_counter()
-        if job.finite:
-            join = BucketJoin(job.plan, job.buckets, self.store, finite=True)
-        else:
-            join = BucketJoin.open(job.plan, job.buckets, self.store, arena, job.built)
         tally = Tally(join.pipeline)
         waited = 0.0
         for piece in join.process(packed):
@@ -123,18 +146,6 @@ class JoinProcessor(StatefulProcessor):
 
     def close(self) -> None:
         pass
-
-
-def arena_name(job: Job, bucket: int) -> str:
-    """A name that is this bucket's of this join of this query; none of it the user's words.
-
-    It is the same after a restart. Two joins of one query that ask the very same of the very same
-    columns share it, so one of them works privately and both are rebuilt at every micro-batch.
-    """
-    task = TaskContext.get()
-    query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
-    text = json.dumps([query, question(job.plan)])
-    return f"{hashlib.sha256(text.encode()).hexdigest()[:32]}-{bucket}"
 
 
 def _packed(frame: pd.DataFrame) -> Iterator[Packed]:

@@ -21,7 +21,7 @@ from windrow.operators.columns import columns_of, plain
 from windrow.operators.keys import hash_keys
 from windrow.operators.ranges import FROM, Numbers, Seen, keys_in_ranges
 from windrow.spark import blobs, durable
-from windrow.spark.chunks import Chunk
+from windrow.spark.chunks import Chunk, as_asked
 from windrow.spark.log import Delta
 
 if TYPE_CHECKING:
@@ -123,8 +123,15 @@ def _numbers(table: pa.Table, name: str) -> Numbers:
 
 
 def _read(join: BucketJoin, side: int, kind: str, schema: pa.Schema) -> pa.Table:
-    batches = [join.open_blob(d.number) for d in join.directory.deltas_of(kind, side)]
+    opened = [join.open_blob(d.number) for d in join.directory.deltas_of(kind, side)]
+    batches = [as_asked(batch, schema, _others(batch, schema)) for batch in opened]
     return pa.Table.from_batches(batches, schema)
+
+
+def _others(batch: pa.RecordBatch, schema: pa.Schema) -> frozenset[str]:
+    """Columns of another type than is asked for now: they went, and came back as something else."""
+    there = [field for field in schema if field.name in batch.schema.names]
+    return frozenset(f.name for f in there if batch.schema.field(f.name).type != f.type)
 
 
 def _write(join: BucketJoin, side: int, kind: str, table: pa.Table) -> None:

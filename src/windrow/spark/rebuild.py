@@ -41,9 +41,9 @@ def structure(plan: JoinPlan, counted: bool) -> tuple[Structure, int]:
     """The state's structure and its number of parts."""
     if counted:
         return "counted", 1
-    if plan.algorithm == "nested-loops":
+    if plan.algorithm == "nested-loops" or plan.streams[0].key is None:
         return "buckets", 1
-    return "time-list", CELLS if plan.streams[0].key is not None else 1
+    return "time-list", CELLS
 
 
 def from_log(join: BucketJoin) -> None:

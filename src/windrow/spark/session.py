@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STATE_STORE = "spark.sql.streaming.stateStore"
 #: Where on each host the arenas go. Unset: memory if there is enough, else Spark's local directory.
 ARENA = "spark.windrow.arena.dir"
+#: Whether the arenas of a query that has ended stay for its next start.
+KEEP_ARENAS = "spark.windrow.arena.keep"
 #: Without these the join does not run.
 NEEDED = {
     # The only state store that Python's stateful operator works with.

@@ -1,0 +1,85 @@
+"""At the driver: when a query ends, its arenas on this host go.
+
+Best effort. Arenas on other hosts, and those of a driver that is killed, are removed by workers of
+later queries (`arenas.py`). Spark Connect has no listener in the driver's process, so there too.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from windrow.spark import arenas, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_watched: WeakSet[SparkSession] = WeakSet()
+#: Where arenas of this driver's queries go; None is the default.
+_directories: set[str | None] = set()
+
+
+def watch(spark: SparkSession, directory: str | None) -> None:
+    """Remove the arenas of every query of this session that ends from now on."""
+    if getattr(spark, "_jsc", None) is None:
+        return
+    _directories.add(directory)
+    if spark not in _watched:
+        _watched.add(spark)
+        spark.streams.addListener(Ended(spark))
+
+
+class Ended(StreamingQueryListener):
+    """Hears of queries that have ended."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = spark
+
+    @property
+    def _jlistener(self) -> Any:
+        """Spark's own would read every figure of a progress from the JVM, some 100 calls each."""
+        if not hasattr(self, "_jlistenerobj"):
+            jvm: Any = self._session._jvm
+            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(_Events(self._session))
+        return self._jlistenerobj
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        pass
+
+
+class _Events:
+    """What the JVM calls."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = spark
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """A query has ended, unless it has been started again meanwhile."""
+        with suppress(Exception):
+            query = str(event.id().toString())
+            running = [active.id for active in self._session.streams.active]
+            keep = self._session.conf.get(session.KEEP_ARENAS, "false")
+            if query not in running and keep != "true":
+                for directory in list(_directories):
+                    arenas.remove_query(directory, query)
+
+    class Java:
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

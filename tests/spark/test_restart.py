@@ -1,0 +1,61 @@
+"""A query that starts again on real Spark: what goes on, and what is refused, and how."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow as wr
+from windrow.testing import assert_same_rows, duckdb_join
+
+from .streams import flush, rows
+
+SECOND = 1_000_000
+FLUSH = 600 * SECOND
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def table(seed, begin=0):
+    rng = np.random.default_rng(seed)
+    keys = [f"key {k}" for k in rng.integers(0, 9, 80)]
+    return rows(keys, np.sort(rng.integers(begin, begin + 10 * SECOND, 80)))
+
+
+FIRST = [table(seed) for seed in (1, 2)]
+SECOND_HALF = [table(seed, 10 * SECOND) for seed in (3, 4)]
+WHOLE = [pa.concat_tables(parts) for parts in zip(FIRST, SECOND_HALF, strict=True)]
+
+
+def write(files, tables):
+    for name, part in zip("ab", tables, strict=True):
+        files.write(name, part, 40)
+
+
+def streams(data, **more):
+    common = {"key": "k", "time": "t", "window": "2 seconds", "beats": "beat", **more}
+    return [wr.stream(d, name=name, **common) for d, name in zip(data, "ab", strict=True)]
+
+
+def frames(files):
+    return files.stream("a"), files.stream("b")
+
+
+@pytest.fixture
+def partitions(spark):
+    """Sets the session's number of partitions, for a test."""
+    before = spark.conf.get(PARTITIONS)
+    yield lambda number: spark.conf.set(PARTITIONS, number)
+    spark.conf.set(PARTITIONS, before)
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 2), (2, 3)])
+def test_another_number_of_partitions_goes_on_with_the_buckets_there_are(
+    files, partitions, before, after
+):
+    partitions(before)
+    write(files, FIRST)
+    files.run(wr.join(*streams(frames(files)), how="full"))
+    partitions(after)
+    write(files, SECOND_HALF)
+    write(files, [flush(FLUSH)] * 2)
+    got = files.run(wr.join(*streams(frames(files)), how="full"))
+    assert_same_rows(got, duckdb_join(*streams(WHOLE), how="full"))
