@@ -144,8 +144,16 @@ STAYS = {
 }
 
 
-@pytest.mark.parametrize("how", ["left", "right", "full", "semi", "anti"])
-@pytest.mark.parametrize("case", STAYS)
+#: No strategy is lazy where unmatched rows leave, and in a full join both streams' do.
+CASES = [
+    (case, how)
+    for case in STAYS
+    for how in ("left", "right", "full", "semi", "anti")
+    if (case, how) != ("a lazy strategy", "full")
+]
+
+
+@pytest.mark.parametrize(("case", "how"), CASES)
 def test_flags_follow_the_stored_rows_and_not_the_oldest_of_them(case, how, monkeypatch):
     # The loop looks at each pair of rows, so there are few, and flags are pinned sooner.
     monkeypatch.setattr(flags_module, "LEAST_STRETCH", 32)

@@ -63,6 +63,8 @@ class Run:
         self.built = 0
         self.hits = []
         self.pieces = []
+        #: The join of the bucket that was last fed.
+        self.join = None
 
     def ask(self, plan):
         """Go on with another plan, as a restart would."""
@@ -94,6 +96,7 @@ class Run:
             store = self.stores[bucket]
             join = BucketJoin.open(self.bare, self.buckets, store, arena, self.built)
             join.finite = ended
+            self.join = join
             for piece in join.process(packed):
                 finished = isinstance(piece, pa.RecordBatch)
                 self.pieces.append(piece if finished else join.pipeline.record_batch(piece))

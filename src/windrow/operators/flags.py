@@ -73,7 +73,8 @@ class Flags:
             allowed = LEAST_STRETCH + IDS_PER_ROW * np.arange(len(rows), 0, -1)
             dense = np.flatnonzero(end - rows <= allowed)
             first = int(dense[0]) if len(dense) else len(rows)
-            base.append(int(rows[first]) if first < len(rows) else end)
+            # Rows that wait may have ids from `end` on; their flags begin when they come.
+            base.append(min(int(rows[first]), end) if first < len(rows) else end)
             pinned.append(rows[:first])
         self._move(base, pinned)
 

@@ -1,0 +1,50 @@
+"""Long runs at a constant pace: nothing that a join keeps, in memory or in its log, grows."""
+
+import pytest
+
+import windrow as wr
+
+from .buckets import arenas
+from .flat import feeds, growth, in_a_bucket, in_process
+
+BATCHES = 5_000
+HOWS = ("inner", "left", "right", "full", "semi", "anti")
+
+TIMED = {"window": "20 milliseconds"}
+ENDING = {"window": "20 milliseconds", "ends": "over"}
+#: How the streams and the join are put, and for which kinds.
+OPERATORS = {
+    "time list": (TIMED, {"algorithm": "hash"}, HOWS),
+    "nested loops": (TIMED, {"algorithm": "nested-loops"}, HOWS),
+    "lazy": (TIMED, {"algorithm": "hash", "buckets": 2, "invalidation": "probe"}, HOWS),
+    "condition": (TIMED, {"condition": "a.n <> b.n"}, HOWS),
+    "late rows kept": (TIMED, {"late": "keep"}, ("full",)),
+    "rows of a key": ({"window": wr.rows(3)}, {}, HOWS),
+    "rows of a stream": ({"window": wr.rows(20, per="stream")}, {}, HOWS),
+    "sync-filter": (TIMED, {"order": "sync-filter"}, HOWS),
+    "filter-order": (TIMED, {"order": "filter-order"}, HOWS),
+    "adaptive": (TIMED, {"order": "adaptive"}, HOWS),
+    "rows in order": ({"window": wr.rows(3)}, {"order": "sync-filter"}, ("inner",)),
+    "punctuations": (ENDING, {}, HOWS),
+    "punctuations alone": ({"ends": "over"}, {}, HOWS),
+    "ends": (ENDING, {"punctuate": True}, HOWS),
+    "ends alone": ({"ends": "over"}, {"punctuate": True}, ("inner", "full")),
+    "finals": (ENDING, {"finals": {"rows": "count(*)", "most": "max(b.n)"}}, ("inner", "full")),
+    "ends in order": (ENDING, {"punctuate": True, "order": "filter-order"}, ("inner", "left")),
+    "ends that wait": (ENDING, {"punctuate": True, "order": "sync-filter"}, ("inner", "left")),
+}
+CASES = [(name, how) for name, (*_, hows) in OPERATORS.items() for how in hows]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "how"), CASES)
+def test_nothing_grows(name, how):
+    options, choices, _ = OPERATORS[name]
+    plan, ranges = feeds((options, choices), how, BATCHES)
+    rows, kept = in_process(plan, ranges)
+    assert rows
+    assert growth(kept) == []
+    with arenas() as folder:
+        found, kept = in_a_bucket(plan, ranges, folder)
+    assert found == rows
+    assert growth(kept) == []
