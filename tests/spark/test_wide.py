@@ -38,10 +38,11 @@ WAYS = (
 @pytest.mark.parametrize("way", WAYS)
 def test_the_peak_of_a_wide_result_is_bounded(way):
     """400 tuples of 20 kB meet 400 others. In a process of its own, whose peak is its own."""
-    script = Path(__file__).with_name("wide.py")
     done = subprocess.run(
-        [sys.executable, str(script), way], capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-m", "spark.wide", way],
+        cwd=Path(__file__).parents[1],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["rows"] == found["expected"]

@@ -1,7 +1,8 @@
 """A wide result in a process of its own, which says how far its memory rose.
 
-Started as `python wide.py WAY`, with one of `WAYS`. Many tuples of one key meet as many others; the
-answer is one line of JSON: the rows that came out, and by how many bytes the peak of memory grew.
+Started in `tests` as `python -m spark.wide WAY`, with one of `WAYS`. Many tuples of one key meet as
+many others; the answer is one line of JSON: the rows that came out, and by how many bytes the peak
+of memory grew.
 """
 
 import json
@@ -10,7 +11,6 @@ import sys
 from dataclasses import replace
 
 import pyarrow as pa
-from buckets import FLUSH, DictStore, as_packed
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow as wr
@@ -18,6 +18,8 @@ from windrow.api import local_join
 from windrow.spark.bucket import BucketJoin
 from windrow.spark.output import Output
 from windrow.spark.pack import Pack
+
+from .buckets import FLUSH, DictStore, as_packed
 
 #: Tuples of each stream, and the bytes of a tuple's text: 6.4 GB of result.
 TUPLES, WIDTH = 400, 20_000
