@@ -13,16 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 import windrow as wr
 from benchmarks.measure import Target, show
 from windrow.api import local_join
-from windrow.kernels.contents import follow
+from windrow.kernels.jit import kernel
 
 WINDOW = 30.0
 SIZES = (10_000, 100_000, 1_000_000, 4_000_000)
 TIMED = 600_000
 BATCH = 50_000
+
+
+@kernel
+def follow(ring: NDArray[np.int64], steps: int) -> int:
+    """Walk a ring of indices: each read waits for the one before."""
+    at = 0
+    for _ in range(steps):
+        at = ring[at]
+    return at
 
 
 def stream_of(live: int, seed: int) -> pa.Table:
@@ -67,12 +77,12 @@ def per_tuple(live: int) -> Figures:
     start = 0
     while start < stop:
         if start == warm:
-            before = (time.perf_counter(), *run.join.work(), run.join.matches)
+            before = (time.perf_counter(), *run.join.looked_at(), run.join.matches)
         end = min(start + BATCH // 2, stop if start >= warm else warm)
         for _ in run.batch([(start, end)] * 2):
             pass
         start = end
-    after = (time.perf_counter(), *run.join.work(), run.join.matches)
+    after = (time.perf_counter(), *run.join.looked_at(), run.join.matches)
     took, compared, checked, matches = (
         (b - a) / (2 * (stop - warm)) for a, b in zip(before, after, strict=True)
     )

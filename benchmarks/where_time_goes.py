@@ -13,9 +13,9 @@ from windrow import workload
 RUNS = 5
 #: What is shown, and the functions whose own time it is (the longest part of file:function).
 PARTS = {
-    "join kernel: invalidate, probe, insert": ("time_list.py:join_time_lists",),
+    "join kernel: invalidate, probe, insert": ("time_lists.py:join_time_lists",),
     "gathering result columns (Arrow take)": ("compute.py:take",),
-    "splitting the batch by cell": ("cursor.py:scatter_parts", "cursor.py:count_parts"),
+    "splitting the batch by cell": ("cells.py:scatter_cells", "cells.py:count_cells"),
     "hashing keys": ("hashing.py:hash_words",),
 }
 

@@ -37,8 +37,9 @@ class Explanation:
         if plan.condition is not None:
             lines.append(f"  where {plan.condition}")
         lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
-        expected = f", about {choice.expected:,} live tuples expected" if self.statistics else ""
-        lines.append(f"state: {choice.structure}, {choice.parts} parts{expected}")
+        layout = choice.layout
+        expected = f", about {layout.expected:,} live tuples expected" if self.statistics else ""
+        lines.append(f"state: {layout.structure}, {layout.parts} parts{expected}")
         if plan.ordered:
             lines += _order(plan)
             if self.statistics is not None:
@@ -97,8 +98,8 @@ class Prediction:
         windows = statistics.windows(plan)
         pairs = slow * fast * sum(windows)
         work = choice.costs.get("hash", 0.0)
-        if choice.structure == "buckets":
-            work = choice.costs["nested-loops" if choice.parts == 1 else "buckets"]
+        if choice.layout.structure == "buckets":
+            work = choice.costs["nested-loops" if choice.layout.parts == 1 else "buckets"]
         c = work / pairs if pairs else 0.0
         w = max(windows)
         rates = {"λ_1": slow, "λ_2": fast}

@@ -29,13 +29,10 @@ def on_spark(asked: JoinPlan) -> Choice:
     """How a join is laid out on Spark. Of the data nothing is known before it runs."""
     from windrow.spark import engine
 
-    structure, parts, buckets = engine.layout(asked)
+    layout, buckets = engine.layout(asked)
     return Choice(
-        algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
-        structure=structure,
-        parts=parts,
-        expected=0,
+        algorithm="nested-loops" if (layout.structure, layout.parts) == NESTED_LOOPS else "hash",
+        layout=layout,
         costs={},
         reason=f"in {buckets} buckets; rates and costs are not known before it runs",
-        punctuated=asked.punctuated,
     )

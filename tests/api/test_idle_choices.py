@@ -46,4 +46,4 @@ def test_one_bucket_is_what_nested_loops_are(buckets):
 def test_buckets_that_are_asked_for_are_had():
     """Two rows are joined cheapest by nested loops, which have no buckets."""
     choice = wr.explain(*streams(), buckets=3).choice
-    assert (choice.algorithm, choice.parts) == ("hash", 3)
+    assert (choice.algorithm, choice.layout.parts) == ("hash", 3)

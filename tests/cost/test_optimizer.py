@@ -50,7 +50,8 @@ def chosen(asked: JoinPlan, statistics: Statistics = STANDARD) -> Choice:
 )
 def test_what_is_asked_is_honoured(asked, algorithm, structure, parts) -> None:
     choice = chosen(asked)
-    assert (choice.algorithm, choice.structure, choice.parts) == (algorithm, structure, parts)
+    layout = choice.layout
+    assert (choice.algorithm, layout.structure, layout.parts) == (algorithm, structure, parts)
     assert choice.state().structure == structure
 
 
@@ -87,7 +88,8 @@ def test_hash_wins() -> None:
 def test_no_tuples_at_all() -> None:
     none = np.empty(0, np.int64)
     choice = chosen(plan(), Statistics.of(none, none, none, none))
-    assert (choice.algorithm, choice.expected, choice.parts) == ("hash", 0, 1)
+    layout = choice.layout
+    assert (choice.algorithm, layout.expected, layout.parts) == ("hash", 0, 1)
 
 
 def test_expected_is_what_the_windows_hold() -> None:

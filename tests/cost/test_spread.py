@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from windrow.cost.spread import spread
-from windrow.kernels.cursor import count_parts
+from windrow.kernels.cells import count_cells
 
 
 def counts(keys: np.ndarray, buckets: int) -> list[int]:
     found = np.zeros(buckets, np.int64)
-    count_parts(keys, found)
+    count_cells(keys, found)
     return found.tolist()
 
 

@@ -81,11 +81,11 @@ def test_batches_change_no_count(strategy) -> None:
     for start in range(6):
         common._feed(join, SMALL, start, start + 1)
         if start == 2:
-            before = join.work()
+            before = join.looked_at()
     run = common.measure(SMALL, way, repeats=1)
-    assert join.work()[0] - before[0] == run.comparisons
+    assert join.looked_at()[0] - before[0] == run.comparisons
     # The end of a batch may look once more at the end of a list.
-    assert join.work()[1] - before[1] == pytest.approx(run.checks, abs=20)
+    assert join.looked_at()[1] - before[1] == pytest.approx(run.checks, abs=20)
 
 
 def test_a_stream_does_not_depend_on_the_other_rate() -> None:

@@ -243,7 +243,7 @@ class WorkClock:
         self.join = None
 
     def __call__(self):
-        return 0.0 if self.join is None else self.c * self.join.join.work()[0]
+        return 0.0 if self.join is None else self.c * self.join.join.looked_at()[0]
 
 
 def test_adaptive_crosses_the_threshold_ten_times_and_loses_nothing():

@@ -10,7 +10,7 @@ import pytest
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.kernels.cursor import bucket_of
+from windrow.kernels.cells import cell_of
 from windrow.operators.keys import hash_keys
 
 BUCKETS = 2
@@ -22,7 +22,7 @@ X, Y = 0, 1
 def test_the_keys_are_of_two_buckets_and_two_chains():
     """What the figures below rest on."""
     x, y = hash_keys([pa.array([X, Y])], 2).hashes.tolist()
-    assert [bucket_of(x, BUCKETS), bucket_of(y, BUCKETS)] == [0, 1]
+    assert [cell_of(x, BUCKETS), cell_of(y, BUCKETS)] == [0, 1]
     assert (x ^ y) & 63
 
 

@@ -15,7 +15,7 @@ from windrow.operators.arrivals import Arrivals
 from windrow.operators.flags import Flags
 from windrow.operators.window_join import JoinConfig, WindowJoin
 from windrow.state import snapshot as bytes_of
-from windrow.state.join_state import JoinState
+from windrow.state.join_state import JoinState, Layout
 from windrow.testing import contract
 from windrow.testing.contract import OPERATOR_CHECKS, Feed, OperatorUnderTest, Question
 from windrow.testing.contract.operator import (
@@ -49,7 +49,7 @@ def operator(structure, parts, invalidation) -> OperatorUnderTest:
         config = JoinConfig(
             question.how, question.reaches, question.preserved, invalidation, question.verify
         )
-        return WindowJoin(config, JoinState(structure, parts))
+        return WindowJoin(config, JoinState(Layout(2, structure, parts)))
 
     def resume(question, snapshot):
         join = make(question)
@@ -118,7 +118,7 @@ def test_counts_do_not_depend_on_the_buffer(under_test, monkeypatch):
         monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
         join = under_test.make(Question("full", (5, 3)))
         run(under_test, join, feed.batches(feed.evenly(6)))
-        comparisons, _ = join.work()
+        comparisons, _ = join.looked_at()
         figures.append((comparisons, join.matches, join.unmatched, join.stored(0), join.stored(1)))
     assert figures[0] == figures[1] == figures[2]
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 
-from windrow.kernels.cursor import bucket_of
-from windrow.model import WindrowError
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.kernels.cells import cell_of
+from windrow.model import BEGINNING, WindrowError
+from windrow.state.join_state import JoinState, Layout
 from windrow.testing.contract import STATE_CHECKS, StateUnderTest
 from windrow.testing.contract.state import follows_a_model, reuses_memory
 
 pytestmark = pytest.mark.kernel
 
-#: (structure, parts, expected live tuples)
 SHAPES = [
-    ("time-list", 1, 0),
-    ("time-list", 4, 0),
-    ("time-list", 1, 500),
-    ("buckets", 1, 0),
-    ("buckets", 7, 0),
-    ("buckets", 3, 500),
+    Layout(2, "time-list", 1),
+    Layout(2, "time-list", 4),
+    Layout(3, "time-list", 4),
+    Layout(2, "time-list", 1, expected=500),
+    Layout(2, "time-list", 4, nodes=True),
+    Layout(2, "buckets", 1),
+    Layout(3, "buckets", 1),
+    Layout(2, "buckets", 7),
+    Layout(3, "buckets", 7),
+    Layout(2, "buckets", 3, expected=500),
 ]
+ONE = Layout(2, "time-list")
 
 
 class Stored:
@@ -33,7 +39,7 @@ class Stored:
         self.stale_rows, self.nbytes, self.snapshot = state.stale_rows, state.nbytes, state.snapshot
 
     def list_of(self, stream, key):
-        return STREAMS * int(bucket_of(int(key), self.state.parts)) + stream
+        return self.state.streams * int(cell_of(int(key), self.state.parts)) + stream
 
     def append(self, stream, ts, keys, rows):
         records = np.column_stack([ts, keys, rows, np.zeros(len(ts), np.int64)])
@@ -42,19 +48,19 @@ class Stored:
             self.state.lists.append(int(lst), np.ascontiguousarray(records[lists == lst]))
 
     def expire(self, stream, reach, bound):
-        lists = range(stream, STREAMS * self.state.parts, STREAMS)
+        lists = range(stream, self.state.streams * self.state.parts, self.state.streams)
         return np.concatenate([self.state.lists.drop_expired(n, reach, bound) for n in lists])
 
     def probe(self, stream, key):
         return self.state.lists.probe(self.list_of(stream, key), key)
 
 
-@pytest.fixture(params=SHAPES, ids=lambda shape: "-".join(map(str, shape)))
+@pytest.fixture(params=SHAPES, ids=lambda shape: "-".join(map(str, astuple(shape))))
 def under_test(request):
-    structure, parts, expected = request.param
     return StateUnderTest(
-        make=lambda: Stored(JoinState(structure, parts, expected)),
+        make=lambda: Stored(JoinState(request.param)),
         restore=lambda snapshot: Stored(JoinState.restore(snapshot)),
+        streams=request.param.streams,
     )
 
 
@@ -65,7 +71,7 @@ def test_contract(check, under_test, seed):
 
 
 def test_growth_and_expiry_leave_a_peak():
-    state = JoinState("buckets", 3)
+    state = JoinState(Layout(2, "buckets", 3))
     stored = Stored(state)
     keys = np.array([0, 2**62, -1] * 4)
     stored.append(0, np.arange(12), keys, np.arange(12))
@@ -75,8 +81,16 @@ def test_growth_and_expiry_leave_a_peak():
     assert [state.peak_rows(stream) for stream in (0, 1)] == [12, 2]
 
 
+def test_what_could_be_gone_is_counted_whatever_its_order():
+    state = JoinState(Layout(2, "buckets", 1))
+    ts = np.array([5, 1, 9, 2, 7, 3])
+    state.append(0, 0, np.column_stack([ts, ts, ts, ts]))
+    found = [state.stale_rows(0, 2, bound) for bound in (BEGINNING, 3, 4, 8, 12)]
+    assert found == [0, 0, 1, 4, 6]
+
+
 def test_bytes_are_shared_out_by_live_tuples():
-    state = JoinState("time-list", 2)
+    state = JoinState(Layout(2, "time-list", 2))
     assert state.nbytes(0) == state.nbytes(1) > 0
     stored = Stored(state)
     stored.append(0, np.arange(30), np.arange(30) << 40, np.arange(30))
@@ -87,7 +101,7 @@ def test_bytes_are_shared_out_by_live_tuples():
 
 @pytest.mark.parametrize("structure", [None, "hash", 3])
 def test_an_unknown_structure_is_refused(structure):
-    taken = JoinState("buckets", 2).snapshot()
+    taken = JoinState(Layout(2, "buckets", 2)).snapshot()
     taken["structure"] = structure
     with pytest.raises(WindrowError, match=f"unknown state structure '{structure}'"):
         JoinState.restore(taken)
@@ -95,8 +109,8 @@ def test_an_unknown_structure_is_refused(structure):
 
 def test_only_a_time_list_splits_a_batch_into_cells():
     """Buckets take it whole: the paper's strategies look at all of them in global time order."""
-    assert JoinState("time-list", 8).cells == 8
-    assert JoinState("buckets", 8).cells == 1
+    assert JoinState(Layout(2, "time-list", 8)).cells == 8
+    assert JoinState(Layout(2, "buckets", 8)).cells == 1
 
 
 # -- the contract itself: it must catch what it is there for -------------------------------------
@@ -136,7 +150,7 @@ class Mixed(Stored):
 @pytest.mark.parametrize("broken", [TooEager, TooLazy, OldestFirst, Mixed])
 def test_the_contract_catches(broken):
     under_test = StateUnderTest(
-        make=lambda: broken(JoinState("time-list")),
+        make=lambda: broken(JoinState(ONE)),
         restore=lambda snapshot: broken(JoinState.restore(snapshot)),
     )
     with pytest.raises(AssertionError):
@@ -155,6 +169,6 @@ def test_the_contract_catches_a_leak():
             super().append(stream, ts, keys, rows)
             self.leaked += 32 * len(ts)
 
-    under_test = StateUnderTest(lambda: Leaking(JoinState("time-list")), lambda snapshot: None)
+    under_test = StateUnderTest(lambda: Leaking(JoinState(ONE)), lambda snapshot: None)
     with pytest.raises(AssertionError, match="bytes in turn"):
         reuses_memory(under_test, 0)

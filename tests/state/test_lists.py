@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.kernels import lists as ls
-from windrow.model import BEGINNING, WindrowError
+from windrow.model import WindrowError
 from windrow.state.lists import Lists
 
 pytestmark = pytest.mark.kernel
@@ -101,15 +101,6 @@ def test_expected_records_are_made_room_for_at_once():
     assert lists.nbytes() == allocated
 
 
-def test_trimming_drops_the_oldest_down_to_a_limit():
-    lists = Lists(1, bits=2, chained=1)
-    lists.append(0, records(0, 10))
-    assert lists.trim(0, 20).tolist() == []
-    assert lists.trim(0, 4).tolist() == list(range(1000, 1006))
-    assert lists.trim(0, 0).tolist() == list(range(1006, 1010))
-    assert lists.live().tolist() == [0]
-
-
 def test_lists_can_be_added():
     lists = Lists(2, bits=2, chained=2)
     lists.append(0, records(0, 9))
@@ -123,17 +114,6 @@ def test_lists_can_be_added():
             row for _, key, row, _ in records(lst, 30)[::-1].tolist() if key == 4
         ]
     assert lists.probe(0, 4).tolist() == [1004]
-
-
-def test_what_could_be_gone_is_counted_whatever_its_order():
-    lists = Lists(1, bits=1, chained=0)
-    out_of_order = records(0, 6)
-    out_of_order[:, ls.TS] = [5, 1, 9, 2, 7, 3]
-    lists.append(0, out_of_order)
-    assert [lists.stale(0, 1, 2, bound) for bound in (BEGINNING, 3, 4, 8, 12)] == [0, 0, 1, 4, 6]
-    # The oldest arrival has time 5, so 1 waits behind it until 5 + 2 is passed.
-    assert lists.drop_expired(0, 2, 7).tolist() == []
-    assert lists.drop_expired(0, 2, 8).tolist() == [1000, 1001]
 
 
 @pytest.mark.parametrize("found", [0, 2, None, "1"])

@@ -29,7 +29,7 @@ from windrow.cost.spread import spread
 from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.window_join import JoinConfig, WindowJoin
-from windrow.state.join_state import JoinState, Structure
+from windrow.state.join_state import JoinState, Layout, Structure
 from windrow.workload.arrivals import MICROS, arrivals
 
 __all__ = ["REFERENCE", "AccessPath", "Constants", "calibrate", "constants"]
@@ -158,10 +158,10 @@ def _steady(method: Method, trial: Trial, repeats: int) -> Timing:
     for _ in range(repeats):
         join = _join(method, window, 2 * trial.live)
         _feed(join, first, BEGINNING, window)
-        before, matches = join.work()[0], join.matches
+        before, matches = join.looked_at()[0], join.matches
         took = _feed(join, rest, window, end)
         tuples = sum(len(part.ts) for part in rest)
-        timings.append(Timing(took, tuples, join.work()[0] - before, join.matches - matches))
+        timings.append(Timing(took, tuples, join.looked_at()[0] - before, join.matches - matches))
     return min(timings, key=lambda timing: timing.seconds)
 
 
@@ -182,7 +182,7 @@ def _burst(method: Method, repeats: int) -> float:
 
 def _join(method: Method, reach: int, expected: int) -> WindowJoin:
     config = JoinConfig("inner", (reach, reach), (False, False), method.invalidation)
-    return WindowJoin(config, JoinState(method.structure, method.parts, expected))
+    return WindowJoin(config, JoinState(Layout(2, method.structure, method.parts, expected)))
 
 
 def _feed(join: WindowJoin, batch: list[Arrivals], before: int, after: int) -> float:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from windrow.cost import paper1
 from windrow.cost.calibrate import AccessPath, Constants, constants
 from windrow.model import CountWindow, JoinPlan
-from windrow.state.join_state import STREAMS, JoinState, Structure
-from windrow.state.punctuated_state import PunctuatedState
+from windrow.state.join_state import JoinState, Layout, Structure
 
 MICROS = 1_000_000
 #: Rows looked at to estimate rates and keys.
@@ -101,18 +100,13 @@ class Choice:
     """How a join runs, and why. `costs`: seconds of work a second of stream, by access path."""
 
     algorithm: Literal["hash", "nested-loops"]
-    structure: Structure
-    parts: int
-    expected: int
+    layout: Layout
     costs: dict[AccessPath, float]
     reason: str
-    punctuated: bool = False
 
     def state(self) -> JoinState:
         """The empty state to start with."""
-        if self.punctuated:
-            return PunctuatedState(self.parts, self.expected)
-        return JoinState(self.structure, self.parts, self.expected)
+        return JoinState(self.layout)
 
 
 @dataclass(frozen=True)
@@ -125,11 +119,13 @@ class Case:
 
     def choice(self, structure: Structure, parts: int, reason: str) -> Choice:
         """An answer; one bucket is nested loops."""
+        plan = self.plan
+        # What punctuations leave of it cannot be told beforehand.
+        ending = plan.punctuated and self.statistics.ending
+        expected = 0 if ending else self.statistics.live(plan)
         return Choice(
             algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
-            structure=structure,
-            parts=parts,
-            expected=self.statistics.live(self.plan),
+            layout=Layout(len(plan.streams), structure, parts, expected, nodes=plan.punctuated),
             costs=self.costs,
             reason=reason,
         )
@@ -186,9 +182,7 @@ def punctuations(case: Case) -> Choice | None:
         return None
     parts = _cells(case)
     why = f"hash {_in_cells(parts)} with I-Nodes, for punctuations"
-    found = case.choice("time-list", parts, f"{why}; {_numbers(case)}")
-    # What punctuations leave of it cannot be told beforehand.
-    return replace(found, expected=0 if case.statistics.ending else found.expected, punctuated=True)
+    return case.choice("time-list", parts, f"{why}; {_numbers(case)}")
 
 
 def without_key(case: Case) -> Choice | None:
@@ -252,17 +246,17 @@ RULES: tuple[Callable[[Case], Choice | None], ...] = (
 
 
 def _cells(case: Case) -> int:
-    return case.plan.buckets or cells(case.statistics.live(case.plan))
+    return case.plan.buckets or cells(case.statistics.live(case.plan), len(case.plan.streams))
 
 
-def cells(live: int) -> int:
+def cells(live: int, streams: int) -> int:
     """Cells of a time list with so many live tuples: each list then holds 1200 to 2400 of them.
 
-    >>> [cells(live) for live in (0, 4_800, 600_000, 100_000_000)]
+    >>> [cells(live, 2) for live in (0, 4_800, 600_000, 100_000_000)]
     [1, 1, 128, 256]
     """
     wanted = 1
-    while wanted * STREAMS * LIST_ROWS < live and wanted < MOST_CELLS:
+    while wanted * streams * LIST_ROWS < live and wanted < MOST_CELLS:
         wanted *= 2
     return wanted
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
-from windrow.kernels.inodes import EMPTY
 from windrow.kernels.jit import kernel
+from windrow.kernels.task import NEVER
 
 
 @kernel
@@ -36,7 +36,7 @@ def copy_before(
         ordered = state.meta[lst, ls.LOW] >= state.meta[lst, ls.DISORDER]
         for seq in range(state.meta[lst, ls.LOW], state.meta[lst, ls.NEXT]):
             ts, key, row, link = ls.read(state, lst, seq)
-            if ts < bound and row != EMPTY:
+            if ts < bound and row != ls.EMPTY:
                 out[k, ls.TS], out[k, ls.KEY], out[k, ls.ROW], out[k, ls.LINK] = ts, key, row, link
                 k += 1
             elif ts >= bound and ordered:
@@ -61,35 +61,23 @@ def append_all(state: ls.ListArrays, lst: int, records: NDArray[np.int64], start
 
 
 @kernel
-def drop_expired(
-    state: ls.ListArrays, lst: int, reach: int, bound: int, rows: NDArray[np.int64]
-) -> int:
-    """Drop from the old end what `bound` has passed; their row ids go to `rows`."""
-    count = 0
-    while state.meta[lst, ls.LOW] < state.meta[lst, ls.NEXT] and count < rows.shape[0]:
-        low = state.meta[lst, ls.LOW]
-        i = ls.place(state, lst, low)
-        source = state.old if ls.in_old(state, i) else state.records
-        if source[i, ls.TS] + reach >= bound:
-            break
-        rows[count] = source[i, ls.ROW]
-        count += 1
+def drop(state: ls.ListArrays, lst: int, count: int) -> None:
+    """Drop so many records from a list's old end."""
+    for _ in range(count):
         ls.drop_oldest(state, lst)
-    return count
 
 
 @kernel
-def probe_chain(state: ls.ListArrays, lst: int, key: int, rows: NDArray[np.int64]) -> int:
-    """The live rows of a key in a list with heads, newest first; returns how many."""
-    seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
+def rows_of_key(state: ls.ListArrays, lst: int, key: int, rows: NDArray[np.int64]) -> int:
+    """The live rows of a key, newest first; returns how many."""
     count = 0
-    while seq >= state.meta[lst, ls.LOW]:
-        i = ls.place(state, lst, seq)
-        source = state.old if ls.in_old(state, i) else state.records
-        if source[i, ls.KEY] == key:
-            rows[count] = source[i, ls.ROW]
+    seq = ls.newest(state, lst, key)
+    while seq >= 0:
+        seq, _, row, link, _ = ls.probe(state, lst, key, -NEVER, NEVER, seq)
+        if seq >= 0:
+            rows[count] = row
             count += 1
-        seq = source[i, ls.LINK]
+            seq = link
     return count
 
 
@@ -130,14 +118,8 @@ def find_all(
     """
     for k in range(start, keys.shape[0]):
         key = keys[k]
-        result = -1
-        seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
-        while seq >= 0 and result < 0:
-            i = ls.place(state, lst, seq)
-            source = state.old if ls.in_old(state, i) else state.records
-            if source[i, ls.KEY] == key:
-                result = source[i, ls.ROW]
-            seq = source[i, ls.LINK]
+        seq, _, row, _, _ = ls.probe(state, lst, key, -NEVER, NEVER, ls.newest(state, lst, key))
+        result = row if seq >= 0 else -1
         if result < 0 and following >= 0:
             if not ls.append(state, lst, 0, key, following, 0):
                 return k, following
@@ -163,19 +145,17 @@ def take_up_to(
     """
     count = 0
     for k in range(keys.shape[0]):
-        key = keys[k]
-        seq = state.heads[state.meta[lst, ls.HEADS_AT] + (key & (state.meta[lst, ls.HEADS] - 1))]
-        while seq >= state.meta[lst, ls.LOW]:
-            ts, its, row, link = ls.read(state, lst, seq)
-            if its == key and row != EMPTY and ts <= until[k]:
+        seq = ls.newest(state, lst, keys[k])
+        while seq >= 0:
+            seq, _, row, link, _ = ls.probe(state, lst, keys[k], -NEVER, until[k], seq)
+            if seq >= 0:
                 owners[count], rows[count] = k, row
                 count += 1
-                ls.set_row(state, lst, seq, EMPTY)
-                state.meta[lst, ls.DEAD] += 1
-            seq = link
+                ls.empty(state, lst, seq)
+                seq = link
     while state.meta[lst, ls.LOW] < state.meta[lst, ls.NEXT]:
         _, _, row, _ = ls.read(state, lst, state.meta[lst, ls.LOW])
-        if row != EMPTY:
+        if row != ls.EMPTY:
             break
         ls.drop_oldest(state, lst)
         state.meta[lst, ls.DEAD] -= 1
@@ -187,12 +167,3 @@ def oldest_row(state: ls.ListArrays, lst: int) -> int:
     """The row id of a list's oldest record."""
     _, _, row, _ = ls.read(state, lst, state.meta[lst, ls.LOW])
     return row
-
-
-@kernel
-def follow(ring: NDArray[np.int64], steps: int) -> int:
-    """Walk a ring of indices: each read waits for the one before (the benchmarks' yardstick)."""
-    at = 0
-    for _ in range(steps):
-        at = ring[at]
-    return at

@@ -11,15 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import cursor as c
 from windrow.kernels.jit import inlined
+from windrow.kernels.lists import ListArrays
+from windrow.kernels.task import Element, Task
 
 #: Ends that one step can cause, most of them lives of one key that wait for the same tuple. More
 #: of those would come when their flags expire.
 MOST_ENDS, MOST_ORPHANS, MOST_TOUCHED = 8, 6, 12
 
-#: Why a key has ended: punctuated on both sides, early, or its flag's time is over while the
-#: other stream may still send it (no promise to anybody: only what is held for the key can go).
+#: Why a key has ended: punctuated by all streams, early, or its flag's time is over while another
+#: stream may still send it (a promise to no stream: only what is held for the key can go).
 MET, EARLY, LAPSED = range(3)
 #: What is told: a flag kept a row out or threw it out, the row broke a promise, or its key was
 #: taken for equal; or a flag itself is new, changed or gone.
@@ -27,80 +28,63 @@ REMOVED, VIOLATED, ASKED, FLAGGED, UNFLAGGED = range(5)
 
 
 class Punctuations(NamedTuple):
-    """Punctuations that act in a batch: (time, key, row id, side), each part's in time order."""
+    """What a punctuated join has beside its task.
 
+    nodes: the I-Nodes of all streams.
+    events: the punctuations that act in the batch, (time, key, row id, stream); those of part p are
+        events[at[p] : end[p]], in time order.
+    ends: where keys that ended go: (row id of the punctuation, its stream, time, why); no result of
+        the key is later.
+    touched: where goes what flags did: (what, stream, row id, then stream and row id of the
+        punctuation; or, of a flag, its time, its key and the flag).
+    """
+
+    nodes: ListArrays
     events: NDArray[np.int64]
     at: NDArray[np.int64]
     end: NDArray[np.int64]
-
-
-class Ends(NamedTuple):
-    """Where keys that ended go, and what flags touched.
-
-    ends: (row id of the punctuation, its side, time, why); no result of the key is later.
-    touched: (what, side, row id, then side and row id of the punctuation; or, of a flag, its
-        time, its key and the flag).
-    """
-
     ends: NDArray[np.int64]
     touched: NDArray[np.int64]
 
 
 @inlined
-def end_key(cur: NDArray[np.int64], out: Ends, row: int, side: int, ts: int, why: int) -> None:
+def end_key(task: Task, said: Punctuations, stream: int, row: int, ts: int, why: int) -> None:
     """Report the end of a key. The caller has made sure that there is room."""
-    k = cur[c.ENDS]
-    out.ends[0, k], out.ends[1, k], out.ends[2, k], out.ends[3, k] = row, side, ts, why
-    cur[c.ENDS] = k + 1
+    k, ends = task.stand[0].ends, said.ends
+    ends[0, k], ends[1, k], ends[2, k], ends[3, k] = row, stream, ts, why
+    task.stand[0].ends = k + 1
     if why != LAPSED:
-        cur[c.ENDED] += 1
+        task.work[0].ended += 1
     if why == EARLY:
-        cur[c.EARLY] += 1
+        task.work[0].early += 1
 
 
 @inlined
 def touch(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    out: Ends,
-    side: int,
-    row: int,
-    by_side: int,
-    by_row: int,
-    what: int,
+    task: Task, said: Punctuations, what: int, of: Element, by_stream: int, by_row: int
 ) -> None:
-    """Tell what a flag did to a row, where that is asked for. There must be room."""
-    if asked[c.TELL]:
-        k = cur[c.TOUCHED]
-        out.touched[0, k], out.touched[1, k], out.touched[2, k] = what, side, row
-        out.touched[3, k], out.touched[4, k] = by_side, by_row
-        cur[c.TOUCHED] = k + 1
+    """Tell what a punctuation did to a row, where that is asked for. There must be room."""
+    if task.rules[0].tell:
+        k, touched = task.stand[0].touched, said.touched
+        touched[0, k], touched[1, k], touched[2, k] = what, of.stream, of.row
+        touched[3, k], touched[4, k] = by_stream, by_row
+        task.stand[0].touched = k + 1
 
 
 @inlined
-def tell_flag(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    out: Ends,
-    what: int,
-    side: int,
-    row: int,
-    t: int,
-    key: int,
-    flag: int,
-) -> None:
-    """Tell what became of a flag, where that is asked for. There must be room."""
-    if asked[c.TELL]:
-        k = cur[c.TOUCHED]
-        out.touched[0, k], out.touched[1, k], out.touched[2, k] = what, side, row
-        out.touched[3, k], out.touched[4, k], out.touched[5, k] = t, key, flag
-        cur[c.TOUCHED] = k + 1
+def tell_flag(task: Task, said: Punctuations, what: int, of: Element, flag: int) -> None:
+    """Tell what became of a punctuation's flag, where that is asked for. There must be room."""
+    if task.rules[0].tell:
+        k, touched = task.stand[0].touched, said.touched
+        touched[0, k], touched[1, k], touched[2, k] = what, of.stream, of.row
+        touched[3, k], touched[4, k], touched[5, k] = of.t, of.key, flag
+        task.stand[0].touched = k + 1
 
 
 @inlined
-def has_room(cur: NDArray[np.int64], out: Ends) -> bool:
+def has_room(task: Task, said: Punctuations) -> bool:
     """Is there room for what one record can cause?"""
     return (
-        cur[c.ENDS] + MOST_ENDS <= out.ends.shape[1]
-        and cur[c.TOUCHED] + MOST_TOUCHED <= out.touched.shape[1]
+        task.stand[0].ends + MOST_ENDS <= said.ends.shape[1]
+        and task.stand[0].touched + MOST_TOUCHED <= said.touched.shape[1]
     )

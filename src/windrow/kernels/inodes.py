@@ -10,64 +10,61 @@ a key that no punctuation names has no I-Node, because the tuples' own chains in
 
 A flag is about the key's *life* around its time t: tuples up to t + span, the longest window. A
 tuple after that is of a new life, whatever the old flag says, and the flag itself can go once
-both streams have passed that time.
+all streams have passed that time.
 """
 
 from __future__ import annotations
 
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined
+from windrow.kernels.task import NEVER
 
 #: An I-Node's flag takes the lowest bit of its record's row id.
 PUNCTUATED, PROPAGATED = range(2)
 FLAG_BITS = 1
 FLAG_MASK = (1 << FLAG_BITS) - 1
 
-#: In place of a row id: the record was emptied, and waits to be dropped.
-EMPTY = -1
-#: Beside a tuple's row id: it is the last one stored of a punctuated key, and its leaving
-#: propagates the punctuation (the paper's ring, from the tail of the value list to the I-Node).
-RING = 1 << 60
-#: Longer than any distance between two times.
-FOREVER = 1 << 62
+
+@inlined
+def value_of(row: int, flag: int) -> int:
+    """What an I-Node holds: the row id of its punctuation, and its flag."""
+    return (row << FLAG_BITS) | flag
 
 
 @inlined
-def find(n: ls.ListArrays, lst: int, key: int, ts: int, span: int, back: int) -> int:
-    """The earliest I-Node of a key that is at most `span` before `ts` or `back` after it; or -1.
+def flag_of(value: int) -> int:
+    """Its flag."""
+    return value & FLAG_MASK
+
+
+@inlined
+def row_of(value: int) -> int:
+    """The row id of its punctuation."""
+    return value >> FLAG_BITS
+
+
+@inlined
+def find(nodes: ls.ListArrays, lst: int, key: int, earliest: int, latest: int) -> int:
+    """The earliest I-Node of a key with a time in [earliest, latest]; or -1.
 
     Several lives of a key may be open where one stream runs ahead, and it is the first end that a
     tuple has not passed which is the end of its own life.
     """
-    low = n.meta[lst, ls.LOW]
-    found = -1
-    earliest = FOREVER
-    if low < n.meta[lst, ls.NEXT]:
-        seq = n.heads[n.meta[lst, ls.HEADS_AT] + (key & (n.meta[lst, ls.HEADS] - 1))]
-        while seq >= low:
-            t, its, value, link = ls.read(n, lst, seq)
-            if its == key and value != EMPTY and ts <= t + span and t <= ts + back and t < earliest:
-                found, earliest = seq, t
+    found, first = -1, NEVER
+    seq = -1
+    if nodes.meta[lst, ls.LOW] < nodes.meta[lst, ls.NEXT]:
+        seq = ls.newest(nodes, lst, key)
+    while seq >= 0:
+        seq, t, _, link, _ = ls.probe(nodes, lst, key, earliest, latest, seq)
+        if seq >= 0:
+            if t < first:
+                found, first = seq, t
             seq = link
     return found
 
 
 @inlined
-def newest(s: ls.ListArrays, lst: int, key: int, latest: int) -> int:
+def last_stored(s: ls.ListArrays, lst: int, key: int, latest: int) -> int:
     """The last stored tuple of a key with a time up to `latest`; -1 if there is none."""
-    low = s.meta[lst, ls.LOW]
-    found = -1
-    seq = s.heads[s.meta[lst, ls.HEADS_AT] + (key & (s.meta[lst, ls.HEADS] - 1))]
-    while seq >= low and found < 0:
-        ts, its, row, link = ls.read(s, lst, seq)
-        if its == key and row != EMPTY and ts <= latest:
-            found = seq
-        seq = link
+    found, _, _, _, _ = ls.probe(s, lst, key, -NEVER, latest, ls.newest(s, lst, key))
     return found
-
-
-@inlined
-def remove(n: ls.ListArrays, lst: int, seq: int) -> None:
-    """Take an I-Node out; its record is dropped later."""
-    ls.set_row(n, lst, seq, EMPTY)
-    n.meta[lst, ls.DEAD] += 1

@@ -43,6 +43,11 @@ TS, KEY, ROW, LINK = range(4)
 COLUMNS = 4
 #: Links that lead nowhere: the end of a chain, and a record that is in none.
 NO_LINK, UNCHAINED = -1, -2
+#: In place of a row id: the record was emptied, and waits to be dropped.
+EMPTY = -1
+#: A bit beside a row id: the tuple is the last one stored of a punctuated key, and its leaving
+#: propagates the punctuation (paper 3's ring, from the tail of the value list to the I-Node).
+RING = 1 << 60
 
 #: Per list. From DISORDER on, times never decrease; NEWEST is the time appended last. DEAD counts
 #: records in [LOW, NEXT) that a punctuation has emptied; PEAK is the most there were without them.
@@ -77,6 +82,12 @@ def place(s: ListArrays, lst: int, seq: int) -> int:
     bits = s.pool[BITS]
     segment = (seq >> bits) & (s.meta[lst, SEGMENTS] - 1)
     return (s.segments[s.meta[lst, SEGMENTS_AT] + segment] << bits) + (seq & ((1 << bits) - 1))
+
+
+@inlined
+def head_at(s: ListArrays, lst: int, key: int) -> int:
+    """Where the head of a key's chain is, of a list that has chains."""
+    return s.meta[lst, HEADS_AT] + (key & (s.meta[lst, HEADS] - 1))
 
 
 @inlined
@@ -187,9 +198,9 @@ def append(s: ListArrays, lst: int, ts: int, key: int, row: int, link: int) -> b
         return False
     i = place(s, lst, seq)
     if s.meta[lst, HEADS] > 0 and link != UNCHAINED:
-        bucket = s.meta[lst, HEADS_AT] + (key & (s.meta[lst, HEADS] - 1))
-        link = s.heads[bucket]
-        s.heads[bucket] = seq
+        head = head_at(s, lst, key)
+        link = s.heads[head]
+        s.heads[head] = seq
     if in_old(s, i):
         s.old[i, TS], s.old[i, KEY], s.old[i, ROW], s.old[i, LINK] = ts, key, row, link
     else:
@@ -219,10 +230,47 @@ def set_row(s: ListArrays, lst: int, seq: int, row: int) -> None:
 
 
 @inlined
-def set_time(s: ListArrays, lst: int, seq: int, ts: int) -> None:
-    """Write a record's time anew."""
-    i = place(s, lst, seq)
-    if in_old(s, i):
-        s.old[i, TS] = ts
-    else:
-        s.records[i, TS] = ts
+def empty(s: ListArrays, lst: int, seq: int) -> None:
+    """Empty a record; it is dropped later."""
+    set_row(s, lst, seq, EMPTY)
+    s.meta[lst, DEAD] += 1
+
+
+@inlined
+def newest(s: ListArrays, lst: int, key: int) -> int:
+    """The sequence number that a probe for a key begins with; below LOW if there is none.
+
+    The newest of the key's chain, or of a list without chains the newest of all.
+    """
+    seq = s.meta[lst, NEXT] - 1
+    if s.meta[lst, HEADS] > 0:
+        seq = s.heads[head_at(s, lst, key)]
+    return seq
+
+
+@inlined
+def probe(
+    s: ListArrays, lst: int, key: int, earliest: int, latest: int, seq: int
+) -> tuple[int, int, int, int, int]:
+    """The next record of a key with a time in [earliest, latest], from a sequence number on.
+
+    Records come newest first. Returns its sequence number (negative: there is none), its time, its
+    row id, the number to go on with, and how many records were looked at. A chain in time order
+    ends at the first record of the key that is too early; a list without chains is read whole.
+    """
+    low = s.meta[lst, LOW]
+    chained = s.meta[lst, HEADS] > 0
+    ordered = chained and low >= s.meta[lst, DISORDER]
+    found, ts, row, following, looked = -1, 0, 0, seq, 0
+    while following >= low and found < 0:
+        seq = following
+        looked += 1
+        ts, its, row, link = read(s, lst, seq)
+        following = link if chained else seq - 1
+        if its == key and row != EMPTY:
+            if ts < earliest:
+                if ordered:
+                    following = -1
+            elif ts <= latest:
+                found = seq
+    return found, ts, row & ~RING, following, looked

@@ -5,18 +5,13 @@ The order is always the same: rows leave first, then their key ends.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from windrow.kernels import cursor as c
 from windrow.kernels import ends as e
-from windrow.kernels import inodes as i_
+from windrow.kernels import inodes
 from windrow.kernels import lists as ls
+from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.steps import leave
-
-#: Later than any time; and, negated, earlier.
-NEVER = 2**63 - 1
+from windrow.kernels.steps import expire, leave
+from windrow.kernels.task import DONE, FULL, GROW, NEVER, RUNG, Element, Task, progress_at
 
 #: A list shorter than this is not worth compacting.
 LEAST_COMPACTED = 64
@@ -24,196 +19,140 @@ LEAST_COMPACTED = 64
 
 @kernel
 def end_orphans(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    n: ls.ListArrays,
-    out: e.Ends,
-    lst: int,
-    side: int,
-    key: int,
-    bound: int,
+    task: Task, said: Punctuations, lst: int, stream: int, key: int, bound: int
 ) -> None:
     """Propagate the flags of a key that have no stored tuple left (early propagation).
 
     `bound`: the largest time that any of the key's results can have, if the flag's own time
     plus the reach is later.
     """
-    if asked[c.EARLY_ONE_SIDE + side] == 0:
+    if task.asked[stream].early == 0:
         return
-    low = n.meta[lst, ls.LOW]
-    seq = n.heads[n.meta[lst, ls.HEADS_AT] + (key & (n.meta[lst, ls.HEADS] - 1))]
+    nodes = said.nodes
+    seq = ls.newest(nodes, lst, key)
     count = 0
-    while seq >= low and count < e.MOST_ORPHANS:
-        t, its, value, link = ls.read(n, lst, seq)
-        if (
-            its == key
-            and value != i_.EMPTY
-            and value & i_.FLAG_MASK == i_.PUNCTUATED
-            and i_.newest(s, lst, key, t + asked[c.SPAN]) < 0
-        ):
-            row = value >> i_.FLAG_BITS
-            latest = max(t, min(t + asked[c.REACH_ONE + side], min(bound, asked[c.SEEN])))
-            e.end_key(cur, out, row, side, latest, e.EARLY)
-            ls.set_row(n, lst, seq, (row << i_.FLAG_BITS) | i_.PROPAGATED)
-            e.tell_flag(cur, asked, out, e.FLAGGED, side, row, t, key, i_.PROPAGATED)
-            count += 1
-        seq = link
+    while seq >= 0 and count < e.MOST_ORPHANS:
+        seq, t, value, link, _ = ls.probe(nodes, lst, key, -NEVER, NEVER, seq)
+        if seq >= 0:
+            waits = inodes.flag_of(value) == inodes.PUNCTUATED
+            if waits and inodes.last_stored(task.lists, lst, key, t + task.rules[0].span) < 0:
+                row = inodes.row_of(value)
+                latest = min(t + task.asked[stream].reach, min(bound, task.rules[0].seen))
+                e.end_key(task, said, stream, row, max(t, latest), e.EARLY)
+                ls.set_row(nodes, lst, seq, inodes.value_of(row, inodes.PROPAGATED))
+                of = Element(stream, t, key, row)
+                e.tell_flag(task, said, e.FLAGGED, of, inodes.PROPAGATED)
+                count += 1
+            seq = link
 
 
 @kernel
-def expire(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    n: ls.ListArrays,
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    out: e.Ends,
-    lst: int,
-    side: int,
-    bound: int,
-) -> bool:
-    """Drop from a list what `bound` has passed, and what is empty. False: a buffer is full."""
-    reach = asked[c.REACH_ONE + side]
-    preserved = asked[c.PRESERVED_ONE + side]
-    while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
-        low = s.meta[lst, ls.LOW]
-        ts, key, row, _ = ls.read(s, lst, low)
-        if row == i_.EMPTY:
-            ls.drop_oldest(s, lst)
-            s.meta[lst, ls.DEAD] -= 1
-            cur[c.CHECKS] += 1
-            continue
-        if ts + reach >= bound:
-            cur[c.CHECKS] += 1
-            return True
-        if not e.has_room(cur, out):
-            return False
-        if preserved and not leave(cur, asked, matched, gone, side, row & ~i_.RING, ts):
-            return False
-        latest = ts + reach if low >= s.meta[lst, ls.DISORDER] else bound - 1
-        ls.drop_oldest(s, lst)
-        cur[c.CHECKS] += 1
-        cur[c.DROPPED_ONE + side] += 1
-        if row & i_.RING:
-            end_orphans(cur, asked, s, n, out, lst, side, key, latest)
-    return True
+def expire_rung(task: Task, said: Punctuations, lst: int, stream: int, bound: int) -> int:
+    """Drop from a list what `bound` has passed; a key's last tuple propagates its flags."""
+    reach = task.asked[stream].reach
+    status = RUNG
+    while status == RUNG:
+        if not has_room(task, said):
+            return FULL
+        status = expire(task, lst, stream, bound - reach)
+        if status == RUNG:
+            latest = task.stand[0].rung_time + reach
+            end_orphans(task, said, lst, stream, task.stand[0].rung_key, latest)
+    return status
 
 
 @inlined
-def due(cur: NDArray[np.int64], s: ls.ListArrays, lst: int, bound_reach: int) -> bool:
-    """Is there anything to drop at the old end? `bound_reach`: the bound less the reach.
+def due(task: Task, lst: int, keep_from: int) -> bool:
+    """Is there anything to drop at the old end?
 
     A look that finds nothing is a check; one that finds something is counted by `expire`.
     """
-    result = False
+    s, result = task.lists, False
     if s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
         ts, _, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
-        result = ts < bound_reach or row == i_.EMPTY
-        cur[c.CHECKS] += int(not result)
+        result = ts < keep_from or row == ls.EMPTY
+        task.work[0].checks += int(not result)
     return result
 
 
 @kernel
 def expel(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    out: e.Ends,
-    lst: int,
-    side: int,
-    key: int,
-    after: int,
-    latest: int,
-    by_side: int,
-    by_row: int,
-    what: int,
-) -> bool:
-    """Empty a list's records of a key after a time, up to another. False: no room.
+    task: Task, said: Punctuations, lst: int, stream: int, after: int, latest: int,
+    by: Element, what: int,
+) -> int:  # fmt: skip
+    """Empty a list's records of a punctuation's key after a time, up to another. FULL: no room.
 
     `what`: REMOVED, then preserved rows leave; or VIOLATED, then they are dropped and counted.
     Called again, it finds only what it has not emptied yet.
     """
-    counter = c.PURGED_ONE if by_side != side or what == e.VIOLATED else c.DROPPED_ONE
-    low = s.meta[lst, ls.LOW]
-    seq = s.heads[s.meta[lst, ls.HEADS_AT] + (key & (s.meta[lst, ls.HEADS] - 1))]
-    while seq >= low:
-        ts, its, found, link = ls.read(s, lst, seq)
-        if its == key and found != i_.EMPTY and after < ts <= latest:
-            if not e.has_room(cur, out):
-                return False
-            row = found & ~i_.RING
-            if what == e.VIOLATED:
-                cur[c.VIOLATIONS_ONE + side] += 1
-            elif asked[c.PRESERVED_ONE + side] and not leave(
-                cur, asked, matched, gone, side, row, ts
-            ):
-                return False
-            e.touch(cur, asked, out, side, row, by_side, by_row, what)
-            ls.set_row(s, lst, seq, i_.EMPTY)
-            s.meta[lst, ls.DEAD] += 1
-            cur[counter + side] += 1
+    s, counted = task.lists, task.counted[stream]
+    seq = ls.newest(s, lst, by.key)
+    while seq >= 0:
+        seq, ts, row, link, _ = ls.probe(s, lst, by.key, after + 1, latest, seq)
+        if seq < 0:
+            break
+        if not has_room(task, said):
+            return FULL
+        if what == e.VIOLATED:
+            counted.violations += 1
+            counted.purged += 1
+        else:
+            if task.asked[stream].preserved and not leave(task, stream, row, ts):
+                return FULL
+            if by.stream != stream:
+                counted.purged += 1
+            else:
+                counted.dropped += 1
+        e.touch(task, said, what, Element(stream, ts, by.key, row), by.stream, by.row)
+        ls.empty(s, lst, seq)
         seq = link
-    return True
+    return DONE
 
 
 @kernel
-def expire_flags(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    n: ls.ListArrays,
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    out: e.Ends,
-    lst: int,
-    side: int,
-) -> bool:
-    """Drop the flags whose life both streams have passed. False: a buffer is full."""
-    passed = min(asked[c.AFTER_ONE], asked[c.AFTER_TWO])
-    span = asked[c.SPAN]
-    while n.meta[lst, ls.LOW] < n.meta[lst, ls.NEXT]:
-        t, key, value, _ = ls.read(n, lst, n.meta[lst, ls.LOW])
-        if value == i_.EMPTY:
-            n.meta[lst, ls.DEAD] -= 1
+def expire_flags(task: Task, said: Punctuations, lst: int, stream: int) -> int:
+    """Drop the flags whose life all streams have passed. FULL: a buffer is."""
+    nodes, span = said.nodes, task.rules[0].span
+    passed = task.asked[stream].after
+    for other in range(task.asked.shape[0]):
+        passed = min(passed, task.asked[other].after)
+    early = task.asked[stream].early != 0
+    while nodes.meta[lst, ls.LOW] < nodes.meta[lst, ls.NEXT]:
+        t, key, value, _ = ls.read(nodes, lst, nodes.meta[lst, ls.LOW])
+        if value == ls.EMPTY:
+            nodes.meta[lst, ls.DEAD] -= 1
         elif t + span >= passed:
-            return True
-        elif value & i_.FLAG_MASK == i_.PUNCTUATED:
-            row = value >> i_.FLAG_BITS
+            return DONE
+        elif inodes.flag_of(value) == inodes.PUNCTUATED:
+            row = inodes.row_of(value)
+            by = Element(stream, t, key, row)
             # Its tuples have expired as well, though in a list out of order they may wait behind
             # others. A key must not end before its rows have left.
-            if not expel(
-                cur, asked, s, matched, gone, out, lst, side,
-                key, -NEVER, t + span, side, row, e.REMOVED,
-            ):  # fmt: skip
-                return False
-            if not e.has_room(cur, out):
-                return False
-            early = asked[c.EARLY_ONE_SIDE + side] != 0
-            latest = t + (max(0, asked[c.REACH_ONE + side]) if early else span)
-            latest = max(t, min(latest, asked[c.SEEN]))
-            e.end_key(cur, out, row, side, latest, e.EARLY if early else e.LAPSED)
-        ls.drop_oldest(n, lst)
-    return True
+            if expel(task, said, lst, stream, -NEVER, t + span, by, e.REMOVED) == FULL:
+                return FULL
+            if not has_room(task, said):
+                return FULL
+            latest = t + (max(0, task.asked[stream].reach) if early else span)
+            latest = max(t, min(latest, task.rules[0].seen))
+            e.end_key(task, said, stream, row, latest, e.EARLY if early else e.LAPSED)
+        ls.drop_oldest(nodes, lst)
+    return DONE
 
 
 @kernel
-def compact(s: ls.ListArrays, lst: int, stop: int) -> bool:
+def compact(s: ls.ListArrays, lst: int, stop: int) -> int:
     """Append what is left before `stop` anew, in its order, so that the empty records go.
 
-    False: make room, and call again before anything else.
+    GROW: make room, and call again before anything else.
     """
     while s.meta[lst, ls.LOW] < stop:
         ts, key, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
-        if row == i_.EMPTY:
+        if row == ls.EMPTY:
             s.meta[lst, ls.DEAD] -= 1
         elif not ls.append(s, lst, ts, key, row, 0):
-            return False
+            return GROW
         ls.drop_oldest(s, lst)
-    return True
+    return DONE
 
 
 @inlined
@@ -224,93 +163,105 @@ def too_empty(s: ls.ListArrays, lst: int) -> bool:
 
 
 @kernel
-def act(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    n: ls.ListArrays,
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    out: e.Ends,
-    own: int,
-    other: int,
-    t: int,
-    key: int,
-    row: int,
-    side: int,
-) -> int:
-    """A punctuation acts. FULL or GROW: call again; what is done is not done twice."""
-    span = asked[c.SPAN]
-    passed = c.progress_at(asked, side, t)
-    met = i_.find(n, other, key, t, span, span)
+def act(task: Task, said: Punctuations, first: int, by: Element) -> int:
+    """A punctuation acts on the lists of its part, from `first` on.
+
+    FULL or GROW: call again; what is done is not done twice.
+    """
+    partner = 1 - by.stream
+    own, other = first + by.stream, first + partner
+    t, key, nodes, span = by.t, by.key, said.nodes, task.rules[0].span
+    met = inodes.find(nodes, other, key, t - span, t + span)
     its_t = t
     if met >= 0:
-        its_t, _, _, _ = ls.read(n, other, met)
+        its_t, _, _, _ = ls.read(nodes, other, met)
     # Purge: the other's tuples of the key meet nothing any more. If the other has ended the key
     # before, what it sent a span after that is of the next life, and stays.
-    if not expel(
-        cur, asked, s, matched, gone, out, other, 1 - side,
-        key, -NEVER, min(t, its_t) + span, side, row, e.REMOVED,
-    ):  # fmt: skip
-        return c.FULL
+    last = min(t, its_t) + span
+    if expel(task, said, other, partner, -NEVER, last, by, e.REMOVED) == FULL:
+        return FULL
     # Tuples of its own that came before the promise which they break: now it is known.
-    if not expel(
-        cur, asked, s, matched, gone, out, own, side, key, t, t + span, side, row, e.VIOLATED
-    ):
-        return c.FULL
-    if not e.has_room(cur, out):
-        return c.FULL
+    if expel(task, said, own, by.stream, t, t + span, by, e.VIOLATED) == FULL:
+        return FULL
+    if not has_room(task, said):
+        return FULL
     if met >= 0:
-        _, _, value, _ = ls.read(n, other, met)
-        its_row = value >> i_.FLAG_BITS
-        e.touch(cur, asked, out, 1 - side, its_row, side, row, e.ASKED)
-        if value & i_.FLAG_MASK == i_.PUNCTUATED:
-            e.end_key(cur, out, row, side, max(t, its_t), e.MET)
-        i_.remove(n, other, met)
-        e.tell_flag(cur, asked, out, e.UNFLAGGED, 1 - side, its_row, its_t, key, 0)
-    if n.meta[other, ls.LOW] < n.meta[other, ls.NEXT]:
+        meet(task, said, other, met, by)
+    if nodes.meta[other, ls.LOW] < nodes.meta[other, ls.NEXT]:
         # Flags of another life of the key may have lost their last tuple as well.
-        end_orphans(cur, asked, s, n, out, other, 1 - side, key, max(t, passed))
-    if met >= 0:
-        return c.DONE
-    mine = i_.find(n, own, key, t, span, span)
-    if mine >= 0:
-        # Said twice: the later one holds. It takes the earlier one's place in the log as well.
-        its_t, _, value, _ = ls.read(n, own, mine)
-        its_row, flag = value >> i_.FLAG_BITS, value & i_.FLAG_MASK
-        if t > its_t:
-            if not ls.append(n, own, t, key, (row << i_.FLAG_BITS) | flag, 0):
-                return c.GROW
-            i_.remove(n, own, mine)
-            e.tell_flag(cur, asked, out, e.UNFLAGGED, side, its_row, its_t, key, 0)
-            e.tell_flag(cur, asked, out, e.FLAGGED, side, row, t, key, flag)
-        e.touch(cur, asked, out, side, its_row, side, row, e.ASKED)
-        return c.DONE
-    last = i_.newest(s, own, key, t + span)
-    flag = i_.PROPAGATED if last < 0 and asked[c.EARLY_ONE_SIDE + side] else i_.PUNCTUATED
-    if not ls.append(n, own, t, key, (row << i_.FLAG_BITS) | flag, 0):
-        return c.GROW
-    e.tell_flag(cur, asked, out, e.FLAGGED, side, row, t, key, flag)
-    if flag == i_.PROPAGATED:
-        other_passed = c.progress_at(asked, 1 - side, t)
-        latest = min(t + asked[c.REACH_ONE + side], min(other_passed, asked[c.SEEN]))
-        latest = max(t, latest)
-        e.end_key(cur, out, row, side, latest, e.EARLY)
+        passed = progress_at(task, by.stream, t)
+        end_orphans(task, said, other, partner, key, max(t, passed))
+    status = DONE
+    if met < 0:
+        mine = inodes.find(nodes, own, key, t - span, t + span)
+        if mine < 0:
+            return flag(task, said, own, by)
+        status = say_again(task, said, own, mine, by)
+    return status
+
+
+@inlined
+def meet(task: Task, said: Punctuations, other: int, met: int, by: Element) -> None:
+    """The other stream has punctuated the key before: the key ends, and the other's I-Node goes."""
+    its_t, _, value, _ = ls.read(said.nodes, other, met)
+    partner, its_row = 1 - by.stream, inodes.row_of(value)
+    its = Element(partner, its_t, by.key, its_row)
+    e.touch(task, said, e.ASKED, its, by.stream, by.row)
+    if inodes.flag_of(value) == inodes.PUNCTUATED:
+        e.end_key(task, said, by.stream, by.row, max(by.t, its_t), e.MET)
+    ls.empty(said.nodes, other, met)
+    e.tell_flag(task, said, e.UNFLAGGED, its, 0)
+
+
+@inlined
+def say_again(task: Task, said: Punctuations, own: int, mine: int, by: Element) -> int:
+    """A key is punctuated twice: the later one holds, in the log too."""
+    nodes, status = said.nodes, DONE
+    its_t, _, value, _ = ls.read(nodes, own, mine)
+    its_row, its_flag = inodes.row_of(value), inodes.flag_of(value)
+    before = Element(by.stream, its_t, by.key, its_row)
+    if by.t > its_t:
+        if ls.append(nodes, own, by.t, by.key, inodes.value_of(by.row, its_flag), 0):
+            ls.empty(nodes, own, mine)
+            e.tell_flag(task, said, e.UNFLAGGED, before, 0)
+            e.tell_flag(task, said, e.FLAGGED, by, its_flag)
+        else:
+            status = GROW
+    if status == DONE:
+        e.touch(task, said, e.ASKED, before, by.stream, by.row)
+    return status
+
+
+@inlined
+def flag(task: Task, said: Punctuations, own: int, by: Element) -> int:
+    """Flag the key, and its last tuple; without one it ends at once if it may."""
+    t, stream = by.t, by.stream
+    last = inodes.last_stored(task.lists, own, by.key, t + task.rules[0].span)
+    ends = last < 0 and task.asked[stream].early != 0
+    mark = inodes.PROPAGATED if ends else inodes.PUNCTUATED
+    if not ls.append(said.nodes, own, t, by.key, inodes.value_of(by.row, mark), 0):
+        return GROW
+    e.tell_flag(task, said, e.FLAGGED, by, mark)
+    if ends:
+        passed = min(progress_at(task, 1 - stream, t), task.rules[0].seen)
+        latest = max(t, min(t + task.asked[stream].reach, passed))
+        e.end_key(task, said, stream, by.row, latest, e.EARLY)
     elif last >= 0:
-        _, _, found, _ = ls.read(s, own, last)
-        e.touch(cur, asked, out, side, found & ~i_.RING, side, row, e.ASKED)
-        ls.set_row(s, own, last, found | i_.RING)
-    return c.DONE
+        ts, _, found, _ = ls.read(task.lists, own, last)
+        tuple_ = Element(stream, ts, by.key, found & ~ls.RING)
+        e.touch(task, said, e.ASKED, tuple_, stream, by.row)
+        ls.set_row(task.lists, own, last, found | ls.RING)
+    return DONE
 
 
 @kernel
-def mark_rings(s: ls.ListArrays, n: ls.ListArrays, span: int) -> None:
+def mark_rings(s: ls.ListArrays, nodes: ls.ListArrays, span: int) -> None:
     """Mark the last tuple of each punctuated key, in a state that was filled from outside."""
-    for lst in range(n.meta.shape[0]):
-        for seq in range(n.meta[lst, ls.LOW], n.meta[lst, ls.NEXT]):
-            t, key, value, _ = ls.read(n, lst, seq)
-            if value != i_.EMPTY and value & i_.FLAG_MASK == i_.PUNCTUATED:
-                last = i_.newest(s, lst, key, t + span)
+    for lst in range(nodes.meta.shape[0]):
+        for seq in range(nodes.meta[lst, ls.LOW], nodes.meta[lst, ls.NEXT]):
+            t, key, value, _ = ls.read(nodes, lst, seq)
+            if value != ls.EMPTY and inodes.flag_of(value) == inodes.PUNCTUATED:
+                last = inodes.last_stored(s, lst, key, t + span)
                 if last >= 0:
                     _, _, row, _ = ls.read(s, lst, last)
-                    ls.set_row(s, lst, last, row | i_.RING)
+                    ls.set_row(s, lst, last, row | ls.RING)

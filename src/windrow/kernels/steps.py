@@ -1,96 +1,114 @@
-"""The steps that every join kernel is made of: expire, leave, match.
+"""The steps that every join kernel is made of: expire, match, store, leave. (`lists` has probe.)
 
-Each returns False when its output buffer is full, with nothing done for that record, so that
-the kernel can stop and take the same step again later.
+A step that finds its output buffer full has done nothing for the record that it was at, so the
+kernel can stop and take the same step again later.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from windrow.kernels import cursor as c
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined
+from windrow.kernels.task import (
+    DONE,
+    EMIT_FIRST,
+    EMIT_PAIRS,
+    FULL,
+    GROW,
+    RUNG,
+    Element,
+    Task,
+    flag_at,
+)
 
 
 @inlined
-def expire(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    s: ls.ListArrays,
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    lst: int,
-    side: int,
-    bound: int,
-) -> bool:
-    """Drop from a list what `bound` has passed; preserved rows go to `gone`. False: it is full."""
-    reach = asked[c.REACH_ONE + side]
-    preserved = asked[c.PRESERVED_ONE + side]
-    while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
-        ts, _, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
-        if ts + reach >= bound:
-            cur[c.CHECKS] += 1
-            return True
-        if preserved and not leave(cur, asked, matched, gone, side, row, ts):
-            return False
-        ls.drop_oldest(s, lst)
-        cur[c.CHECKS] += 1
-        cur[c.DROPPED_ONE + side] += 1
-    return True
+def expire(task: Task, lst: int, stream: int, keep_from: int) -> int:
+    """Drop from a list's old end what is before a time, and what is empty.
+
+    Preserved tuples that nothing has matched leave. FULL: their buffer is. RUNG: the tuple just
+    dropped was the last of a punctuated key; see to that and call again.
+    """
+    s, status, ended = task.lists, DONE, False
+    while not ended and s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
+        low = s.meta[lst, ls.LOW]
+        ts, key, row, _ = ls.read(s, lst, low)
+        if row == ls.EMPTY:
+            ls.drop_oldest(s, lst)
+            s.meta[lst, ls.DEAD] -= 1
+            task.work[0].checks += 1
+        elif ts >= keep_from:
+            task.work[0].checks += 1
+            ended = True
+        elif task.asked[stream].preserved and not leave(task, stream, row & ~ls.RING, ts):
+            status = FULL
+            ended = True
+        else:
+            if row & ls.RING:
+                task.stand[0].rung_key = key
+                task.stand[0].rung_time = ts if low >= s.meta[lst, ls.DISORDER] else keep_from - 1
+                status = RUNG
+                ended = True
+            ls.drop_oldest(s, lst)
+            task.work[0].checks += 1
+            task.counted[stream].dropped += 1
+    return status
 
 
 @inlined
-def leave(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    matched: c.Matched,
-    gone: NDArray[np.int64],
-    side: int,
-    row: int,
-    ts: int,
-) -> bool:
+def leave(task: Task, stream: int, row: int, ts: int) -> bool:
     """Report a row that nothing can match any more, unless something did. False: no room."""
-    if matched.flags[c.flag_at(asked, matched, side, row)]:
-        return True
-    n = cur[c.GONE]
-    if n == gone.shape[1]:
-        return False
-    gone[0, n], gone[1, n], gone[2, n] = row, ts, side
-    cur[c.GONE] = n + 1
-    return True
+    room = True
+    if not task.matched.flags[flag_at(task, stream, row)]:
+        n = task.stand[0].gone
+        gone = task.out.gone
+        room = n < gone.shape[1]
+        if room:
+            gone[0, n], gone[1, n], gone[2, n] = row, ts, stream
+            task.stand[0].gone = n + 1
+    return room
 
 
 @inlined
-def match(
-    cur: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    matched: c.Matched,
-    pairs: NDArray[np.int64],
-    side: int,
-    row: int,
-    t: int,
-    found: int,
-    ts: int,
-) -> bool:
-    """Report that `row` of `side`, arriving, meets the stored row `found`. False: no room."""
-    emit, marks = asked[c.EMIT], asked[c.MARK]
+def match(task: Task, new: Element, partner: int, found: int, ts: int) -> bool:
+    """Report that a tuple that arrives meets the partner's row `found`. False: no room."""
+    emit, marks = task.rules[0].emit, task.rules[0].mark
+    flags, streams = task.matched.flags, task.asked.shape[0]
     own = its = 0
     if marks:
-        own = c.flag_at(asked, matched, side, row)
-        its = c.flag_at(asked, matched, 1 - side, found)
-    if emit == c.EMIT_PAIRS or (
-        emit == c.EMIT_FIRST and not matched.flags[own if side == 0 else its]
-    ):
-        n = cur[c.PAIRS]
-        if n == pairs.shape[1]:
+        own = flag_at(task, new.stream, new.row)
+        its = flag_at(task, partner, found)
+    if emit == EMIT_PAIRS or (emit == EMIT_FIRST and not flags[own if new.stream == 0 else its]):
+        n = task.stand[0].matches
+        matches = task.out.matches
+        if n == matches.shape[1]:
             return False
-        pairs[side, n], pairs[1 - side, n] = row, found
-        pairs[2 + side, n], pairs[3 - side, n] = t, ts
-        cur[c.PAIRS] = n + 1
+        matches[new.stream, n], matches[partner, n] = new.row, found
+        matches[streams + new.stream, n], matches[streams + partner, n] = new.t, ts
+        task.stand[0].matches = n + 1
     if marks:
         # The other bits are the operator's.
-        matched.flags[own] |= 1
-        matched.flags[its] |= 1
+        flags[own] |= 1
+        flags[its] |= 1
     return True
+
+
+@inlined
+def settled(task: Task, new: Element) -> bool:
+    """Is a tuple's fate known already? Of semi and anti joins, by its first match."""
+    settles = new.stream == 0 and task.rules[0].mark != 0 and task.rules[0].emit != EMIT_PAIRS
+    return settles and task.matched.flags[flag_at(task, new.stream, new.row)] != 0
+
+
+@inlined
+def store(task: Task, lst: int, new: Element, passed: int) -> int:
+    """Keep a tuple, unless the others have `passed` its reach already, or it is settled."""
+    status = DONE
+    if new.t + task.asked[new.stream].reach < passed:
+        if task.asked[new.stream].preserved and not leave(task, new.stream, new.row, new.t):
+            status = FULL
+    elif not settled(task, new):
+        if ls.append(task.lists, lst, new.t, new.key, new.row, 0):
+            task.counted[new.stream].inserted += 1
+        else:
+            status = GROW
+    return status

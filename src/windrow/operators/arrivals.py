@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
+Kind = Literal["match", "unmatched", "late", "end", "lapse"]
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,19 @@ class Piece:
     """Results of one kind: row ids per stream (None where the struct is null), and their `ts`.
 
     The row of an end is a punctuation, of the stream that has an id, and only its key counts. A
-    lapse is no result: a key that nobody asked about for so long that what is held for it can go.
+    lapse is no result: no promise about the key is left, so what is held for it can go.
     """
 
-    kind: Literal["match", "unmatched", "late", "end", "lapse"]
+    kind: Kind
     rows: tuple[Rows | None, ...]
     ts: Rows
+
+    @classmethod
+    def alone(cls, kind: Kind, streams: int, stream: int, rows: Rows, ts: Rows) -> Piece:
+        """Rows of one stream, beside nothing of the others."""
+        ids: list[Rows | None] = [None] * streams
+        ids[stream] = rows
+        return cls(kind, tuple(ids), ts)
 
     def __len__(self) -> int:
         return len(self.ts)

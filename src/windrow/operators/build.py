@@ -12,7 +12,7 @@ from windrow.model import CountWindow, JoinPlan
 from windrow.operators.count_join import CountJoin
 from windrow.operators.payload import Payload, Rows
 from windrow.operators.punctuated_join import Promises, PunctuatedJoin, SameRows
-from windrow.operators.sizes import cuts
+from windrow.operators.sizes import RowBytes, cuts
 from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
 from windrow.state.directory import SameKey
 from windrow.state.join_state import JoinState
@@ -23,13 +23,12 @@ def operator(
 ) -> WindowJoin:
     """The operator that a plan asks for, on an empty state.
 
-    `told`: whether somebody writes down what punctuations remove.
+    `told`: whether a log wants to know what punctuations remove.
     """
-    one, two = plan.preserved
     config = JoinConfig(
         how=plan.how,
-        reaches=(plan.reaches[0], plan.reaches[1]),
-        preserved=(one, two),
+        reaches=plan.reaches,
+        preserved=plan.preserved,
         invalidation=plan.invalidation,
         verify=verifier(plan, payloads),
     )
@@ -79,9 +78,9 @@ def same_rows(payloads: Sequence[Payload]) -> SameRows:
 
 
 def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
-    """Judges candidate pairs where equal hashes do not settle it: wide keys, a condition."""
-    one, two = payloads
-    exact = one.exact
+    """Judges candidates where equal hashes do not settle it: wide keys, a condition."""
+    first, others = payloads[0], payloads[1:]
+    exact = first.exact
     condition = None
     if plan.condition is not None:
         schemas = {stream.name: stream.schema for stream in plan.streams}
@@ -90,32 +89,34 @@ def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
         return None
     holds = None if condition is None else judge(condition, plan, payloads)
 
-    def verify(first: Rows, second: Rows) -> NDArray[np.bool_]:
-        verdict = np.ones(len(first), np.bool_)
+    def verify(rows: Sequence[Rows]) -> NDArray[np.bool_]:
+        verdict = np.ones(len(rows[0]), np.bool_)
         if not exact:
-            verdict = one.same_keys(first, two, second)
+            for other, its in zip(others, rows[1:], strict=True):
+                verdict &= first.same_keys(rows[0], other, its)
         if holds is not None:
-            verdict[verdict] = holds(first[verdict], second[verdict])
+            verdict[verdict] = holds([mine[verdict] for mine in rows])
         return verdict
 
     return verify
 
 
 def judge(condition: expressions.Expression, plan: JoinPlan, payloads: Sequence[Payload]) -> Verify:
-    """Whether the condition holds, pair by pair; of wide columns few pairs at a time."""
-    sides = {stream.name: number for number, stream in enumerate(plan.streams)}
+    """Whether the condition holds, candidate by candidate; of wide columns few at a time."""
+    numbers = {stream.name: number for number, stream in enumerate(plan.streams)}
     paths = [
-        [path for name, path in condition.columns if sides[name] == side]
-        for side in range(len(payloads))
+        [path for name, path in condition.columns if numbers[name] == stream]
+        for stream in range(len(payloads))
     ]
 
-    def holds(first: Rows, second: Rows) -> NDArray[np.bool_]:
-        rows = (first, second)
-        verdict = np.empty(len(first), np.bool_)
-        sizes = payloads[0].sizes(first, paths[0]) + payloads[1].sizes(second, paths[1])
+    def holds(rows: Sequence[Rows]) -> NDArray[np.bool_]:
+        verdict = np.empty(len(rows[0]), np.bool_)
+        sizes: RowBytes = 0.0
+        for payload, mine, wanted in zip(payloads, rows, paths, strict=True):
+            sizes = sizes + payload.sizes(mine, wanted)
         for start, stop in cuts(sizes, len(verdict)):
             inputs = {
-                (name, path): payloads[sides[name]].column(path, rows[sides[name]][start:stop])
+                (name, path): payloads[numbers[name]].column(path, rows[numbers[name]][start:stop])
                 for name, path in condition.columns
             }
             held = condition.evaluate(inputs, stop - start)

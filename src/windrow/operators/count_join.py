@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import counted
-from windrow.kernels import cursor as c
+from windrow.kernels.loops.counted import KEYLESS
+from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
 from windrow.model import END, CountWindow, Window
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.synchronise import Synchronise
 from windrow.operators.window_join import JoinConfig, WindowJoin
 from windrow.state.directory import Directory, SameKey
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.join_state import JoinState
 from windrow.state.lists import Lists, Snapshot
 from windrow.state.room import Room
 
@@ -47,17 +47,23 @@ class CountJoin(WindowJoin):
         nulls: Sequence[Nulls],
         same: Sequence[SameKey] | None,
     ) -> None:
-        super().__init__(config, state)
         self.kinds = [_kind(window) for window in windows]
-        self.counts = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
         self.nulls = nulls
         self.same = same
+        super().__init__(config, state)
+        asked = self._task.asked
+        asked.kind = self.kinds
+        asked.count = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
+
+    def begin(self, state: JoinState) -> None:
+        """Start with an empty state, no key known and nothing waiting."""
+        super().begin(state)
         self.directory = Directory(state.lists.room)
-        self.waiting = self.sync = Synchronise(STREAMS, state.lists.room)
+        self.waiting = self.sync = Synchronise(state.streams, state.lists.room)
 
     def counts_keyless(self, stream: int) -> bool:
         """Are tuples with a null key wanted too? They only count."""
-        return self.kinds[stream] == counted.PER_STREAM
+        return self.kinds[stream] == PER_STREAM
 
     def process(
         self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
@@ -67,21 +73,21 @@ class CountJoin(WindowJoin):
             self._cover(arrivals)
         bound = min(after)
         ready = self.sync.pass_on(arrivals, bound)
-        # A stream that has ended, with nothing left waiting, holds nobody's tuples any more.
+        # A stream that has ended, with nothing left waiting, needs no tuple of the others any more.
         freed = [
             END if after[stream] == END and not self.sync.held(stream) else bound
-            for stream in range(STREAMS)
+            for stream in range(len(after))
         ]
         yield from self._run(self._number(ready), before, freed)
 
-    def _number(self, sides: Sequence[Arrivals]) -> c.Batch:
+    def _number(self, sides: Sequence[Arrivals]) -> Batch:
         """Lay the tuples out by side and time, with the part that has their key."""
         end = np.cumsum([len(side.ts) for side in sides])
         at = end - [len(side.ts) for side in sides]
         tuples = np.zeros((int(end[-1]), 4), np.int64)
-        per_key = [kind == counted.PER_KEY for kind in self.kinds]
+        per_key = [kind == PER_KEY for kind in self.kinds]
         # Streams that bring keys go first, so that the others find them.
-        for stream in sorted(range(STREAMS), key=lambda s: not per_key[s]):
+        for stream in sorted(range(len(sides)), key=lambda s: not per_key[s]):
             side = sides[stream]
             mine = tuples[at[stream] : end[stream]]
             mine[:, 0], mine[:, 1], mine[:, 2] = side.ts, side.key, side.row
@@ -92,20 +98,13 @@ class CountJoin(WindowJoin):
                 mine[keyed, 3] = self.directory.numbers(
                     stream, side.row[keyed], side.key[keyed], same, add=per_key[stream]
                 )
-            mine[null, 3] = counted.KEYLESS
+            mine[null, 3] = KEYLESS
             if self.config.flagged:
                 # Already delivered, where their side is preserved: they must not leave again.
                 self.flags.set(stream, side.row[null])
         self.state.add_parts(self.directory.count + 1 - self.state.parts)
-        self.cursor[c.GROUP_AT], self.cursor[c.GROUP_AT_TWO] = at
-        return c.Batch(tuples, at, end, self.flags.matched)
-
-    def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
-        asked = super()._asked(before, after)
-        for stream in range(STREAMS):
-            asked[c.KIND_ONE + stream] = self.kinds[stream]
-            asked[c.COUNT_ONE + stream] = self.counts[stream]
-        return asked
+        self._task.groups.at = at
+        return Batch(tuples, at, end)
 
     # -- memory that outlives a process ----------------------------------------------------
 
@@ -126,7 +125,7 @@ class CountJoin(WindowJoin):
         self.directory = Directory(room)
         self.directory.lists = Lists.attach(mine, 1, room)
         self.directory.stands, self.directory.count = arrays["stands"], facts["keys"]
-        self.waiting = self.sync = Synchronise.attach(arrays, "waiting", STREAMS, room)
+        self.waiting = self.sync = Synchronise.attach(arrays, "waiting", self.state.streams, room)
 
     # -- snapshot --------------------------------------------------------------------------
 
@@ -147,5 +146,5 @@ class CountJoin(WindowJoin):
 
 def _kind(window: Window | None) -> int:
     if isinstance(window, CountWindow):
-        return counted.PER_KEY if window.per == "key" else counted.PER_STREAM
-    return counted.BY_TIME
+        return PER_KEY if window.per == "key" else PER_STREAM
+    return BY_TIME

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 from windrow import expressions
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
-from windrow.kernels.inodes import EMPTY
 from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
@@ -361,7 +360,7 @@ class Finals:
 
     def _left(self) -> pa.Table:
         records = self.index.live_records(0)
-        return self.store.take(records[records[:, ls.ROW] != EMPTY, ls.ROW])
+        return self.store.take(records[records[:, ls.ROW] != ls.EMPTY, ls.ROW])
 
     def _restart(self, left: pa.Table) -> None:
         opener, self.store = self.store.open, PartialRows(self.partial)

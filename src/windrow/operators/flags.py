@@ -8,8 +8,8 @@ hold a byte for each row since, so they are *pinned*: named one by one, beside t
     row ids  3  7  ...............  40 41 42 43 44 45 ..
             pinned  (forgotten)     the stretch, from its base on
 
-All flags sit in one array, because the kernels take one: those of pinned rows, then both streams'
-stretches. A second bit says that the log already has the match.
+All flags sit in one array, because the kernels take one: those of pinned rows, then the
+streams' stretches. A second bit says that the log already has the match.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.cursor import Matched
-from windrow.state.join_state import STREAMS
+from windrow.kernels.task import Matched
 from windrow.state.room import HEAP, Room
 
 MATCHED, NOTED = 1, 2
@@ -32,13 +31,14 @@ LEAST_STRETCH, IDS_PER_ROW = 1024, 8
 class Flags:
     """One byte for each row id in [base, base + size) of each stream, and for each pinned row."""
 
-    def __init__(self, room: Room = HEAP) -> None:
+    def __init__(self, streams: int, room: Room = HEAP) -> None:
+        self.streams = streams
         self.room = room
-        self.base = [0] * STREAMS
-        self.ends = [0] * STREAMS
-        self.size = [0] * STREAMS
+        self.base = [0] * streams
+        self.ends = [0] * streams
+        self.size = [0] * streams
         self.bytes = np.zeros(1, np.uint8)
-        #: 2 * row id + stream of each pinned row, ascending.
+        #: streams * row id + stream of each pinned row, ascending.
         self.pinned = np.empty(0, np.int64)
 
     @property
@@ -61,7 +61,7 @@ class Flags:
 
     def cover(self, oldest: Sequence[int]) -> None:
         """Make room for every row id seen; those below `oldest` may be forgotten."""
-        pinned = [self.pinned_rows(stream) for stream in range(STREAMS)]
+        pinned = [self.pinned_rows(stream) for stream in range(self.streams)]
         left = [rows[rows >= old] for rows, old in zip(pinned, oldest, strict=True)]
         self._move([max(b, old) for b, old in zip(self.base, oldest, strict=True)], left)
 
@@ -85,14 +85,14 @@ class Flags:
         copied and sorted is a constant number of times the rows that come.
         """
         size = [2 * (end - b) + len(p) for end, b, p in zip(self.ends, base, pinned, strict=True)]
-        codes = np.sort(np.concatenate([2 * rows + s for s, rows in enumerate(pinned)]))
+        codes = np.sort(np.concatenate([self.streams * rows + s for s, rows in enumerate(pinned)]))
         fresh = self.room.empty((len(codes) + sum(size) + 1,), np.uint8)
         fresh[:] = 0
-        for stream in range(STREAMS):
-            mine = codes % STREAMS == stream
-            fresh[: len(codes)][mine] = self._bytes_of(stream, codes[mine] // STREAMS)
+        for stream in range(self.streams):
+            mine = codes % self.streams == stream
+            fresh[: len(codes)][mine] = self._bytes_of(stream, codes[mine] // self.streams)
         at = len(codes)
-        for stream in range(STREAMS):
+        for stream in range(self.streams):
             # A row that was pinned is in the new stretch, if its base has moved back.
             back = self.pinned_rows(stream)
             back = back[back >= base[stream]]
@@ -111,14 +111,14 @@ class Flags:
 
     def pinned_rows(self, stream: int) -> NDArray[np.int64]:
         """The row ids of a stream that are older than its stretch, ascending."""
-        rows: NDArray[np.int64] = self.pinned[self.pinned % STREAMS == stream] // STREAMS
+        rows: NDArray[np.int64] = self.pinned[self.pinned % self.streams == stream] // self.streams
         return rows
 
     def _places(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         places = rows + self.shift(stream)
         old = rows < self.base[stream]
         if old.any():
-            places[old] = np.searchsorted(self.pinned, STREAMS * rows[old] + stream)
+            places[old] = np.searchsorted(self.pinned, self.streams * rows[old] + stream)
         return places
 
     def _bytes_of(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -155,7 +155,7 @@ class Flags:
     def snapshot(self) -> dict[str, Any]:
         """The flags in use, as plain data."""
         used = [end - base for end, base in zip(self.ends, self.base, strict=True)]
-        stretches = [self.stretch(stream)[: used[stream]].copy() for stream in range(STREAMS)]
+        stretches = [self.stretch(stream)[: used[stream]].copy() for stream in range(self.streams)]
         return {
             "base": np.array(self.base),
             "stretches": stretches,
@@ -166,8 +166,8 @@ class Flags:
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Flags:
         """The flags a snapshot was taken of."""
-        flags = cls()
         stretches = snapshot["stretches"]
+        flags = cls(len(stretches))
         flags.base = [int(base) for base in snapshot["base"]]
         flags.size = [len(stretch) for stretch in stretches]
         flags.ends = [base + size for base, size in zip(flags.base, flags.size, strict=True)]

@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.kernels import cursor as c
 from windrow.model import JoinPlan, Metrics, WindrowError
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result
@@ -25,7 +24,7 @@ from windrow.operators.in_order import InOrder
 from windrow.operators.keys import narrowed
 from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
-from windrow.operators.progress import Progress
+from windrow.operators.progress import Progress, of_the_others
 from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.operators.sizes import RowBytes, bounded, cuts
 from windrow.state.join_state import JoinState
@@ -118,10 +117,7 @@ class Pipeline:
 
     def restart(self, state: JoinState) -> None:
         """Begin again with an empty state; progress and figures stay."""
-        before, self.join = self.join, operator(self.plan, self.payloads, state, self.told)
-        self.join.matches, self.join.unmatched = before.matches, before.unmatched
-        self.join.candidates = before.candidates
-        self.join.cursor[c.COUNTED] = before.cursor[c.COUNTED]
+        self.join.begin(state)
 
     def arrivals(self, stream: int, part: Admitted) -> Arrivals:
         """The tuples of a batch that the operator wants."""
@@ -154,9 +150,7 @@ class Pipeline:
                 self.order.keep(alone)
 
     def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
-        sides: list[NDArray[np.int64] | None] = [None] * len(self.names)
-        sides[stream] = rows.row
-        return Piece(kind, tuple(sides), rows.ts)
+        return Piece.alone(kind, len(self.names), stream, rows.row, rows.ts)
 
     # -- results ---------------------------------------------------------------------------
 
@@ -239,37 +233,34 @@ class Pipeline:
     def figures(self) -> Metrics:
         """The metrics so far."""
         figures, join = self.metrics, self.join
+        # Input that waits still needs what is stored for it.
+        joined = [now.now for now in self.progress] if self.order is None else self.order.joined
         for stream, name in enumerate(self.names):
             figures.inserted[name], figures.invalidated[name] = join.stored(stream)
             figures.stale[name] = join.state.stale_rows(
-                stream, self.plan.reaches[stream], self._joined(1 - stream)
+                stream, self.plan.reaches[stream], of_the_others(joined, stream)
             )
             figures.live_rows[name] = join.state.live_rows(stream)
             figures.live_bytes[name] = join.state.nbytes(stream)
             figures.peak_rows[name] = join.state.peak_rows(stream)
-            if isinstance(join, PunctuatedJoin):
-                figures.punctuations[name] = join.counted(c.ACTED_ONE, stream)
-                figures.violations[name] = join.counted(c.VIOLATIONS_ONE, stream)
-                figures.purged[name] = join.counted(c.PURGED_ONE, stream)
-                figures.discarded[name] = join.counted(c.DISCARDED_ONE, stream)
-                figures.skipped[name] = join.counted(c.SKIPPED_ONE, stream)
+            if self.plan.punctuated:
+                counted = join.counted[stream]
+                figures.punctuations[name] = int(counted.acted)
+                figures.violations[name] = int(counted.violations)
+                figures.purged[name] = int(counted.purged)
+                figures.discarded[name] = int(counted.discarded)
+                figures.skipped[name] = int(counted.skipped)
                 figures.flags[name] = join.state.live_flags(stream)
-        figures.ended, figures.ended_early = int(join.cursor[c.ENDED]), int(join.cursor[c.EARLY])
+        figures.ended, figures.ended_early = int(join.work.ended), int(join.work.early)
         if self.finals is not None:
             figures.finals, figures.partials = self.finals.count, self.finals.held()
         if self.order is not None:
             self._figures_of_order(self.order)
-        figures.comparisons, figures.checks = join.work()
+        figures.comparisons, figures.checks = join.looked_at()
         figures.candidates = join.candidates
         figures.matches = join.matches
         figures.unmatched = join.unmatched
         return figures
-
-    def _joined(self, stream: int) -> int:
-        """How far a stream has been joined: input that waits still needs what is stored for it."""
-        if self.order is not None:
-            return self.order.joined[stream]
-        return self.progress[stream].now
 
     def _figures_of_order(self, order: InOrder) -> None:
         figures = self.metrics

@@ -6,6 +6,8 @@ heartbeats as they are, and is plus infinity once a finite input has ended. It n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from windrow.model import BEGINNING, END
 
 
@@ -35,3 +37,12 @@ class Progress:
     def end(self) -> None:
         """The input is finite and has ended."""
         self.now = END
+
+
+def of_the_others(progress: Sequence[int], stream: int) -> int:
+    """The smallest progress of the other streams: what lets this one's tuples go.
+
+    >>> of_the_others([5, 7, 6], 0)
+    6
+    """
+    return min(now for other, now in enumerate(progress) if other != stream)

@@ -20,17 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import cursor as c
 from windrow.kernels import ends as told
-from windrow.kernels import inodes, purge
-from windrow.kernels import lists as ls
+from windrow.kernels.task import Batch, Task
 from windrow.model import BEGINNING, END, WindrowError
-from windrow.operators.arrivals import Arrivals, Piece
+from windrow.operators.arrivals import Arrivals, Kind, Piece
 from windrow.operators.broken import broken
 from windrow.operators.window_join import BUFFER_ROWS, JoinConfig, WindowJoin
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.join_state import JoinState
 from windrow.state.lists import Snapshot
-from windrow.state.punctuated_state import PunctuatedState
 from windrow.state.room import Room
 
 #: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
@@ -63,29 +60,34 @@ class Promises:
 class PunctuatedJoin(WindowJoin):
     """The operator. `announce` a batch's punctuations before its `process`."""
 
-    state: PunctuatedState
-
     def __init__(
         self, config: JoinConfig, promises: Promises, state: JoinState, names: Sequence[str]
     ) -> None:
-        if not isinstance(state, PunctuatedState):
-            state = PunctuatedState(state.parts, 0, state.lists.room)
-        super().__init__(config, state)
         self.promises = promises
         self.names = names
-        self.pending = [Arrivals.empty() for _ in range(STREAMS)]
+        super().__init__(config, state)
+        asked, rules = self._task.asked, self._task.rules
+        asked.early, rules.span = promises.early, promises.span
+        rules.tell = promises.told or promises.same is not None or promises.fail
+
+    def begin(self, state: JoinState) -> None:
+        """Start with an empty state and no promise known."""
+        super().begin(state)
+        streams = range(state.streams)
+        self.pending = [Arrivals.empty() for _ in streams]
         #: By stream, the rows that flags have removed since this was last emptied.
-        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in range(STREAMS)]
+        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in streams]
         #: And what became of flags: (what, stream, row id, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
         self._seen = BEGINNING
         self._plain = False
-        self._ends = told.Ends(
-            np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
-        )
-        self._events = told.Punctuations(
-            np.empty((0, 4), np.int64), np.zeros(state.cells, np.int64), np.zeros(0, np.int64)
-        )
+        #: Has any punctuation acted on this state?
+        self._acted = False
+        none = np.zeros(state.cells, np.int64)
+        self._said = told.Punctuations(
+            state.nodes.arrays(), np.empty((0, 4), np.int64), none, none,
+            np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64),
+        )  # fmt: skip
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -100,7 +102,7 @@ class PunctuatedJoin(WindowJoin):
         self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
     ) -> Iterator[Piece]:
         """Join a batch, and let the punctuations act that progress has reached."""
-        self._events = self._due(after)
+        self._take_due(after)
         arrivals = [self._kept(stream, side) for stream, side in enumerate(arrivals)]
         # For the whole batch: the kernels cannot take over from each other in the middle.
         self._plain = self._is_plain()
@@ -119,39 +121,37 @@ class PunctuatedJoin(WindowJoin):
         touched = np.zeros((6, len(places)), np.int64)
         touched[0], touched[1], touched[2] = told.VIOLATED, stream, arrivals.row[places]
         touched[3], touched[4] = stream, waiting.row[promises]
-        self.cursor[c.VIOLATIONS_ONE + stream] += len(places)
+        self.counted[stream].violations += len(places)
         self._note(touched)
         kept = np.ones(len(arrivals.ts), np.bool_)
         kept[places] = False
         return arrivals.chosen(kept)
 
-    def _due(self, after: Sequence[int]) -> told.Punctuations:
+    def _take_due(self, after: Sequence[int]) -> None:
         """Take the punctuations that act now out of the pending ones: by cell, in time order."""
         cells = self.state.cells
-        if not any(len(waiting.ts) for waiting in self.pending):
-            none = np.zeros(cells, np.int64)
-            return told.Punctuations(np.empty((0, 4), np.int64), none, none)
-        parts = []
-        for stream in range(STREAMS):
-            waiting = self.pending[stream]
-            acts = waiting.ts <= after[stream]
-            self.pending[stream] = waiting.chosen(~acts)
-            now = waiting.chosen(acts)
-            side = np.full(len(now.ts), stream, np.int64)
-            parts.append(np.stack([now.ts, now.key, now.row, side], axis=1))
-        events = np.concatenate(parts)
-        cell = cell_of(events[:, 1], cells)
+        events = np.empty((0, 4), np.int64)
+        if any(len(waiting.ts) for waiting in self.pending):
+            parts = []
+            for stream, waiting in enumerate(self.pending):
+                acts = waiting.ts <= after[stream]
+                self.pending[stream] = waiting.chosen(~acts)
+                now = waiting.chosen(acts)
+                side = np.full(len(now.ts), stream, np.int64)
+                parts.append(np.stack([now.ts, now.key, now.row, side], axis=1))
+            events = np.concatenate(parts)
+        cell = cells_of(events[:, 1], cells)
         order = np.lexsort((events[:, 0], cell))
         counts = np.bincount(cell, minlength=cells)
         end = np.cumsum(counts)
-        return told.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
+        events = np.ascontiguousarray(events[order])
+        self._said = self._said._replace(events=events, at=end - counts, end=end)
 
-    def _visit(self, asked: NDArray[np.int64], batch: c.Batch) -> int:
+    def _visit(self, now: Task, batch: Batch) -> int:
         if self._plain:
-            return super()._visit(asked, batch)
-        return self.state.run_punctuated(
-            self.cursor, asked, batch, self._events, self._out, self._ends
-        )
+            return super()._visit(now, batch)
+        self._acted |= len(self._said.events) > 0
+        return self.state.run_punctuated(now, batch, self._said)
 
     def _is_plain(self) -> bool:
         """Has nothing been punctuated? Then it is a window join like any other, at its price.
@@ -159,47 +159,36 @@ class PunctuatedJoin(WindowJoin):
         Where a log is kept, what a semi join does not store must be told, so there it never is.
         """
         told_of = self.promises.told and self.config.how in ("semi", "anti")
-        return not (told_of or len(self._events.events) or self._flagged())
+        flagged = self._acted or self.state.punctuated()
+        return not (told_of or len(self._said.events) or flagged)
 
-    def _flagged(self) -> bool:
-        """Has any punctuation acted on this state?"""
-        acted = self.cursor[[c.ACTED_ONE, c.ACTED_TWO]].any()
-        state = self.state
-        return bool(acted or state.nodes.live().any() or state.lists.meta[:, ls.DEAD].any())
-
-    def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
-        asked = super()._asked(before, after)
-        promises = self.promises
-        asked[c.SPAN] = promises.span
-        asked[c.SEEN] = self._seen
-        for stream in range(STREAMS):
-            asked[c.EARLY_ONE_SIDE + stream] = promises.early[stream]
-        asked[c.TELL] = promises.told or promises.same is not None or promises.fail
-        return asked
+    def _ask(self, before: Sequence[int], after: Sequence[int]) -> None:
+        super()._ask(before, after)
+        self._task.rules.seen = self._seen
 
     # -- results ---------------------------------------------------------------------------
 
     def _drain(self) -> Iterator[Piece]:
         """Empty the buffers: what flags did is checked first; ends come last."""
-        cur = self.cursor
-        touched = self._ends.touched[:, : cur[c.TOUCHED]].copy()
-        ends = self._ends.ends[:, : cur[c.ENDS]].copy()
-        cur[c.TOUCHED] = cur[c.ENDS] = 0
+        stand = self._task.stand[0]
+        touched = self._said.touched[:, : stand.touched].copy()
+        ends = self._said.ends[:, : stand.ends].copy()
+        stand.touched = stand.ends = 0
         self._note(touched)
         yield from super()._drain()
         lapsed = ends[3] == told.LAPSED
         if any(self.promises.early):
             # The other stream's word is what ends a key then, and it will come.
             ends, lapsed = ends[:, ~lapsed], lapsed[~lapsed]
-        for stream in range(STREAMS):
-            for kind in ("end", "lapse"):
+        streams = len(self.pending)
+        kinds: tuple[Kind, ...] = ("end", "lapse")
+        for stream in range(streams):
+            for kind in kinds:
                 mine = ends[:, (ends[1] == stream) & (lapsed == (kind == "lapse"))]
                 if mine.shape[1]:
-                    rows: list[NDArray[np.int64] | None] = [None] * STREAMS
-                    rows[stream] = mine[0]
-                    yield Piece("lapse" if kind == "lapse" else "end", tuple(rows), mine[2])
-        # Whoever waits for all that belongs together learns that this is it.
-        yield Piece("lapse", (None,) * STREAMS, np.empty(0, np.int64))
+                    yield Piece.alone(kind, streams, stream, mine[0], mine[2])
+        # Finals wait for all that belongs together; an empty lapse says that this is it.
+        yield Piece("lapse", (None,) * streams, np.empty(0, np.int64))
 
     def _note(self, touched: NDArray[np.int64]) -> None:
         """Check what flags did, and keep what they removed."""
@@ -225,8 +214,8 @@ class PunctuatedJoin(WindowJoin):
                 "pass violations='drop'"
             )
         if self.promises.told:
-            for stream in range(STREAMS):
-                self.removed[stream].append(row[removed & (side == stream)])
+            for stream, mine in enumerate(self.removed):
+                mine.append(row[removed & (side == stream)])
             self.flagged.append(touched[:, what >= told.FLAGGED])
 
     def take_removed(self, stream: int) -> NDArray[np.int64]:
@@ -241,8 +230,7 @@ class PunctuatedJoin(WindowJoin):
 
     def mark_rings(self) -> None:
         """Mark the last tuples of punctuated keys, in a state that was filled from outside."""
-        state = self.state
-        purge.mark_rings(state.lists.arrays(), state.nodes.arrays(), self.promises.span)
+        self.state.mark_rings(self.promises.span)
 
     def promised(self, before: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """By stream, rows and times of the punctuations before a time that are flags or to act.
@@ -250,37 +238,29 @@ class PunctuatedJoin(WindowJoin):
         Those that act in the batch under way are among them, whether they have or not.
         """
         found = []
-        acting = self._events.events
-        for stream in range(STREAMS):
-            nodes = self.state.flags_before(stream, before)
-            waiting, now = self.pending[stream], acting[acting[:, 3] == stream]
-            rows = np.concatenate([row_of(nodes), waiting.row, now[:, 2]])
-            ts = np.concatenate([nodes[:, ls.TS], waiting.ts, now[:, 0]])
+        acting = self._said.events
+        for stream, waiting in enumerate(self.pending):
+            flags, now = self.state.flags_before(stream, before), acting[acting[:, 3] == stream]
+            rows = np.concatenate([flags.row, waiting.row, now[:, 2]])
+            ts = np.concatenate([flags.ts, waiting.ts, now[:, 0]])
             found.append((rows[ts < before], ts[ts < before]))
         return found
-
-    # -- figures ---------------------------------------------------------------------------
-
-    def counted(self, first: int, stream: int) -> int:
-        """A figure that the kernel counts by side."""
-        return int(self.cursor[first + stream])
 
     # -- memory that outlives a process ----------------------------------------------------
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         arrays, facts = super().parts()
-        arrays |= self.state.arrays()
         for stream, waiting in enumerate(self.pending):
             arrays[f"pending_{stream}"] = np.stack([waiting.ts, waiting.key, waiting.row])
-        return arrays, {**facts, "seen": self._seen}
+        return arrays, {**facts, "seen": self._seen, "acted": self._acted}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
         super().attach(arrays, facts, room)
-        self.state = PunctuatedState.attach_arrays(facts["parts"], arrays, room)
-        self.pending = [Arrivals(*arrays[f"pending_{stream}"]) for stream in range(STREAMS)]
-        self._seen = facts["seen"]
+        streams = range(self.state.streams)
+        self.pending = [Arrivals(*arrays[f"pending_{stream}"]) for stream in streams]
+        self._seen, self._acted = facts["seen"], facts["acted"]
 
     # -- snapshot --------------------------------------------------------------------------
 
@@ -299,18 +279,6 @@ class PunctuatedJoin(WindowJoin):
         self._seen = snapshot["seen"]
 
 
-def cell_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+def cells_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
     """The cell of each key, as the kernels place it."""
     return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32
-
-
-def flag_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The flags of some I-Nodes."""
-    flags: NDArray[np.int64] = nodes[:, ls.ROW] & inodes.FLAG_MASK
-    return flags
-
-
-def row_of(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The punctuations' row ids of some I-Nodes."""
-    rows: NDArray[np.int64] = nodes[:, ls.ROW] >> inodes.FLAG_BITS
-    return rows

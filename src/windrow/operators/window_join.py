@@ -1,13 +1,13 @@
-"""The window join of two streams: batches of arrivals in, row ids of results out.
+"""The window join: batches of arrivals in, row ids of results out.
 
     arrivals --> sort, split by cell --> kernel: invalidate, probe, insert --> verify --> pieces
                                           |  ^                                  |
                                         state  matched flags  <-----------------+
 
-The kernel hands back candidate pairs and rows that left the state. Where hashes are exact and
+The kernel hands back candidates and rows that left the state. Where hashes are exact and
 there is no condition ("settled"), candidates are matches and the kernel keeps the matched flags
 itself. Otherwise `verify` is asked, in bulk, and the flags follow its verdict; a row that left
-is unmatched only after every pair before it has been judged, which is the order here.
+is unmatched only after every candidate before it has been judged, which is the order here.
 
 With clock times, both windows 10 minutes, a left join of A and B:
 
@@ -25,28 +25,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import buckets as buckets_kernel
-from windrow.kernels import cursor as c
+from windrow.kernels import cells, task
+from windrow.kernels.task import Batch, Task
 from windrow.model import How, Invalidation, WindrowError
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.flags import Flags
 from windrow.operators.synchronise import Synchronise
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.join_state import JoinState
 from windrow.state.lists import Snapshot, check_format
 from windrow.state.room import Room
 
-FORMAT = 2
-Verify = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+FORMAT = 3
+#: Judges candidates, given their row ids by stream.
+Verify = Callable[[Sequence[NDArray[np.int64]]], NDArray[np.bool_]]
 
 STRATEGIES: dict[Invalidation, int] = {
-    "probe": buckets_kernel.PROBE,
-    "probe-insert": buckets_kernel.PROBE_INSERT,
-    "probe-all": buckets_kernel.PROBE_ALL,
-    "all": buckets_kernel.ALL,
-    "time-list": buckets_kernel.ALL,
+    "probe": task.PROBE,
+    "probe-insert": task.PROBE_INSERT,
+    "probe-all": task.PROBE_ALL,
+    "all": task.ALL,
+    "time-list": task.ALL,
 }
 
-#: Pairs the kernel may emit before it hands them over: enough to pay for the visit, few enough
+#: Candidates the kernel may emit before it hands them over: enough to pay for the visit, few enough
 #: to stay in the cache.
 BUFFER_ROWS = 1 << 17
 
@@ -56,8 +57,8 @@ class JoinConfig:
     """What the operator needs to know of a plan."""
 
     how: How
-    reaches: tuple[int, int]
-    preserved: tuple[bool, bool]
+    reaches: tuple[int, ...]
+    preserved: tuple[bool, ...]
     invalidation: Invalidation = "time-list"
     verify: Verify | None = None
 
@@ -72,18 +73,30 @@ class WindowJoin:
 
     def __init__(self, config: JoinConfig, state: JoinState) -> None:
         self.config = config
-        self.state = state
-        self.flags = Flags(state.lists.room)
-        self.cursor = np.zeros(c.CURSOR_SCALARS, np.int64)
         #: Where tuples wait that will come with row ids from before, if they do.
         self.waiting: Synchronise | None = None
         self.matches = 0
         self.unmatched = 0
         self.candidates = 0
         self._tuples = np.empty((0, 3), np.int64)
-        self._out = c.Buffers(
-            np.empty((4, BUFFER_ROWS), np.int64), np.empty((3, BUFFER_ROWS), np.int64)
-        )
+        self._task = self._new_task(state)
+        self.counted, self.work = self._task.counted, self._task.work[0]
+        self.begin(state)
+
+    def begin(self, state: JoinState) -> None:
+        """Start with an empty state. What has been counted stays."""
+        self.state = state
+        self.flags = Flags(state.streams, state.lists.room)
+
+    def _new_task(self, state: JoinState) -> Task:
+        config, made = self.config, task.new(state.streams, state.lists.arrays(), BUFFER_ROWS)
+        made.asked.reach, made.asked.preserved = config.reaches, config.preserved
+        settled = config.verify is None
+        made.rules.mark = settled and config.flagged
+        if settled and config.how in ("semi", "anti"):
+            made.rules.emit = task.EMIT_NOTHING if config.how == "anti" else task.EMIT_FIRST
+        made.rules.strategy = STRATEGIES[config.invalidation]
+        return made
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -97,52 +110,42 @@ class WindowJoin:
             self._arrange([side.in_time_order() for side in arrivals]), before, after
         )
 
-    def _run(self, batch: c.Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
+    def _run(self, batch: Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
         """Run a batch through the kernel, handing results over whenever a buffer is full."""
-        asked = self._asked(before, after)
-        cur = self.cursor
-        cur[c.PART] = 0
-        cur[c.STEP] = c.ARRIVED
-        status = c.FULL
-        while status == c.FULL:
-            status = self._visit(asked, batch)
+        self._ask(before, after)
+        stand = self._task.stand[0]
+        stand.part, stand.step = 0, task.ARRIVED
+        now = self._task._replace(matched=self.flags.matched)
+        status = task.FULL
+        while status == task.FULL:
+            status = self._visit(now, batch)
             yield from self._drain()
 
-    def _visit(self, asked: NDArray[np.int64], batch: c.Batch) -> int:
-        """Let the kernel go on from where the cursor stands."""
-        return self.state.run(self.cursor, asked, batch, self._out)
+    def _visit(self, now: Task, batch: Batch) -> int:
+        """Let the kernel go on from where it stands."""
+        return self.state.run(now, batch)
 
-    def _arrange(self, sides: Sequence[Arrivals]) -> c.Batch:
-        """Lay the tuples out by cell, side and time."""
-        cells = self.state.cells
-        counts = np.zeros((STREAMS, cells), np.int64)
+    def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
+        """Lay the tuples out by cell, stream and time."""
+        counts = np.zeros((len(sides), self.state.cells), np.int64)
         for side, count in zip(sides, counts, strict=True):
-            c.count_parts(side.key, count)
+            cells.count_cells(side.key, count)
         lengths = counts.T.ravel()
         end = np.cumsum(lengths)
         at = end - lengths
         if len(self._tuples) < end[-1]:
             self._tuples = np.empty((int(end[-1]), 3), np.int64)
         for stream, side in enumerate(sides):
-            c.scatter_parts(side.ts, side.key, side.row, at[stream::STREAMS].copy(), self._tuples)
-        return c.Batch(self._tuples, at, end, self.flags.matched)
+            places = at[stream :: len(sides)].copy()
+            cells.scatter_cells(side.ts, side.key, side.row, places, self._tuples)
+        return Batch(self._tuples, at, end)
 
-    def _asked(self, before: Sequence[int], after: Sequence[int]) -> NDArray[np.int64]:
-        config = self.config
-        asked = np.zeros(c.ASKED_SCALARS, np.int64)
-        for stream in range(STREAMS):
-            asked[c.REACH_ONE + stream] = config.reaches[stream]
-            asked[c.BEFORE_ONE + stream] = before[stream]
-            asked[c.AFTER_ONE + stream] = after[stream]
-            asked[c.PRESERVED_ONE + stream] = config.preserved[stream]
-            asked[c.FLAGS_ONE + stream] = self.flags.shift(stream)
-            asked[c.BASE_ONE + stream] = self.flags.base[stream]
-        settled = config.verify is None
-        asked[c.MARK] = settled and config.flagged
-        if settled and config.how in ("semi", "anti"):
-            asked[c.EMIT] = c.EMIT_NOTHING if config.how == "anti" else c.EMIT_FIRST
-        asked[c.STRATEGY] = STRATEGIES[config.invalidation]
-        return asked
+    def _ask(self, before: Sequence[int], after: Sequence[int]) -> None:
+        """What changes from batch to batch of what the kernel is asked."""
+        asked = self._task.asked
+        asked.before, asked.after = before, after
+        asked.shift = [self.flags.shift(stream) for stream in range(len(after))]
+        asked.first_row = self.flags.base
 
     def _cover(self, arrivals: Sequence[Arrivals]) -> None:
         """Give the new rows flags. Only when they need more room is the state looked through."""
@@ -169,63 +172,60 @@ class WindowJoin:
     # -- results ---------------------------------------------------------------------------
 
     def _drain(self) -> Iterator[Piece]:
-        """Empty the buffers: judge the pairs first, then the rows that left."""
-        cur = self.cursor
-        pairs = self._out.pairs[:, : cur[c.PAIRS]]
-        gone = self._out.gone[:, : cur[c.GONE]]
-        cur[c.PAIRS] = cur[c.GONE] = 0
-        if pairs.shape[1]:
-            yield from self._matched(pairs)
-        for stream in range(STREAMS):
-            if gone.shape[1] and self.config.preserved[stream]:
+        """Empty the buffers: judge the candidates first, then the rows that left."""
+        stand, out = self._task.stand[0], self._task.out
+        matches, gone = out.matches[:, : stand.matches], out.gone[:, : stand.gone]
+        stand.matches = stand.gone = 0
+        if matches.shape[1]:
+            yield from self._matched(matches)
+        for stream, preserved in enumerate(self.config.preserved):
+            if gone.shape[1] and preserved:
                 yield from self._left(stream, gone[:2, gone[2] == stream])
 
-    def _matched(self, pairs: NDArray[np.int64]) -> Iterator[Piece]:
-        self.candidates += pairs.shape[1]
-        how = self.config.how
+    def _matched(self, matches: NDArray[np.int64]) -> Iterator[Piece]:
+        self.candidates += matches.shape[1]
+        how, streams = self.config.how, len(self.config.reaches)
         if self.config.verify is not None:
-            pairs = pairs[:, self.config.verify(pairs[0], pairs[1])]
+            matches = matches[:, self.config.verify(list(matches[:streams]))]
             if how == "semi":
-                _, first = np.unique(pairs[0], return_index=True)
-                pairs = pairs[:, first]
-                pairs = pairs[:, ~self.flags.get(0, pairs[0])]
+                _, first = np.unique(matches[0], return_index=True)
+                matches = matches[:, first]
+                matches = matches[:, ~self.flags.get(0, matches[0])]
             if self.config.flagged:
-                for stream in range(STREAMS):
-                    self.flags.set(stream, pairs[stream])
-        if how == "anti" or not pairs.shape[1]:
+                for stream in range(streams):
+                    self.flags.set(stream, matches[stream])
+        if how == "anti" or not matches.shape[1]:
             return
-        self.matches += pairs.shape[1]
+        self.matches += matches.shape[1]
+        rows, times = matches[:streams].copy(), matches[streams:]
         if how == "semi":
-            yield Piece("match", (pairs[0].copy(), None), pairs[2].copy())
+            yield Piece("match", (rows[0], *[None] * (streams - 1)), times[0].copy())
         else:
-            yield Piece("match", (pairs[0].copy(), pairs[1].copy()), np.maximum(pairs[2], pairs[3]))
+            yield Piece("match", tuple(rows), times.max(axis=0))
 
     def _left(self, stream: int, gone: NDArray[np.int64]) -> Iterator[Piece]:
         gone = gone[:, ~self.flags.get(stream, gone[0])]
         if gone.shape[1]:
             self.unmatched += gone.shape[1]
-            rows: list[NDArray[np.int64] | None] = [None] * STREAMS
-            rows[stream] = gone[0]
-            yield Piece("unmatched", tuple(rows), gone[1])
+            yield Piece.alone("unmatched", len(self.config.reaches), stream, gone[0], gone[1])
 
     # -- figures ---------------------------------------------------------------------------
 
     def stored(self, stream: int) -> tuple[int, int]:
         """Tuples of a stream inserted and invalidated so far."""
-        cur = self.cursor
-        return int(cur[c.INSERTED_ONE + stream]), int(cur[c.DROPPED_ONE + stream])
+        counted = self.counted[stream]
+        return int(counted.inserted), int(counted.dropped)
 
-    def work(self) -> tuple[int, int]:
+    def looked_at(self) -> tuple[int, int]:
         """Stored tuples looked at so far: by probes, by invalidation."""
-        return int(self.cursor[c.COMPARISONS]), int(self.cursor[c.CHECKS])
+        return int(self.work.comparisons), int(self.work.checks)
 
     # -- memory that outlives a process ----------------------------------------------------
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         flags = self.flags
-        arrays = {**self.state.lists.parts(), "cursor": self.cursor}
-        arrays |= {"flags": flags.bytes, "pinned": flags.pinned}
+        arrays = {**self.state.arrays(), "flags": flags.bytes, "pinned": flags.pinned}
         facts = {
             "parts": self.state.parts,
             "base": flags.base,
@@ -236,12 +236,11 @@ class WindowJoin:
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
-        self.state = JoinState.attach(self.state.structure, facts["parts"], arrays, room)
-        self.flags = Flags(room)
+        self.state = JoinState.attach(self.state.layout, facts["parts"], arrays, room)
+        self.flags = Flags(self.state.streams, room)
         self.flags.base, self.flags.ends = list(facts["base"]), list(facts["ends"])
         self.flags.size, self.flags.bytes = list(facts["size"]), arrays["flags"]
         self.flags.pinned = arrays["pinned"]
-        self.cursor = arrays["cursor"]
 
     # -- snapshot --------------------------------------------------------------------------
 
@@ -264,13 +263,14 @@ class WindowJoin:
                     f"this snapshot is of a join with {name} {snapshot.get(name)!r} and cannot go "
                     f"on with {mine!r}"
                 )
-        state = type(self.state).restore(snapshot["state"])
+        state = JoinState.restore(snapshot["state"])
         flags = Flags.restore(snapshot["flags"])
         if state.structure != self.state.structure:
             raise WindrowError(
                 f"this snapshot has the structure {state.structure!r} and cannot go on as "
                 f"{self.state.structure!r}"
             )
-        if self.config.flagged and not all(flags.has(s, state.rows(s)) for s in range(STREAMS)):
+        there = all(flags.has(s, state.rows(s)) for s in range(state.streams))
+        if self.config.flagged and not there:
             raise WindrowError("this join snapshot is damaged: stored rows have no matched flag")
         self.state, self.flags = state, flags

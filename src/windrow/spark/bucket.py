@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,12 +27,11 @@ from windrow.spark import blobs, durable, question, ranges, rebuild
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store
-from windrow.state.join_state import STREAMS, JoinState, Structure
-from windrow.state.punctuated_state import PunctuatedState
+from windrow.state.join_state import JoinState
 from windrow.state.room import HEAP, Room
 
 #: Raised whenever the meaning of the state's arrays changes.
-LAYOUT = 4
+LAYOUT = 5
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class BucketJoin:
         # Pack has left the heartbeats out already.
         self.streams = [replace(stream, beats=None) for stream in plan.streams]
         self.payloads = [ChunkPayload(stream, self.open_blob) for stream in plan.streams]
-        self.directory = Directory(buckets, question.question(plan), list(plan.reaches))
+        self.directory = Directory.new(buckets, question.question(plan), list(plan.reaches))
         # On the heap: small, and replaced by what the arena has or by `restart`.
         self.pipeline = Pipeline(plan, self.payloads, self._state(HEAP), told=not finite)
         if self.pipeline.finals is not None:
@@ -99,17 +98,11 @@ class BucketJoin:
         return self._state(self.arena or HEAP)
 
     def _state(self, room: Room) -> JoinState:
-        structure, parts = self._structure()
-        if self.plan.punctuated:
-            return PunctuatedState(parts, room=room)
-        return JoinState(structure, parts, room=room)
+        return JoinState(rebuild.layout(self.plan), room)
 
     def _layout(self) -> list[object]:
         """What the arrays in the arena mean: another structure or version cannot use them."""
-        return [LAYOUT, *self._structure(), self.plan.punctuated]
-
-    def _structure(self) -> tuple[Structure, int]:
-        return rebuild.structure(self.plan, self.counted)
+        return [LAYOUT, *asdict(rebuild.layout(self.plan)).values()]
 
     @classmethod
     def open(
@@ -194,20 +187,19 @@ class BucketJoin:
         # must number chunks and rows alike, or one's directory would name the other's blobs.
         packed = sorted(packed, key=lambda row: (row.side, row.place))
         before = [progress.now for progress in self.pipeline.progress]
-        arrived = [self._take_in(side, packed) for side in range(STREAMS)]
+        streams = range(len(self.streams))
+        arrived = [self._take_in(side, packed) for side in streams]
         if any(stream.ranged for stream in self.plan.streams):
             ranges.to_keys(self, arrived)
-        admitted = [
-            self._admit(side, arrived[side], packed, before[side]) for side in range(STREAMS)
-        ]
+        admitted = [self._admit(side, arrived[side], packed, before[side]) for side in streams]
         idle = self._idle(packed)
-        pieces = self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
+        pieces = self.pipeline.feed(admitted, [self.finite] * len(streams), idle)
         yield from self.pipeline.results(pieces)
         if self.finite:
             return
         directory.progress = [progress.now for progress in self.pipeline.progress]
         durable.write(self, arrived, before)
-        directory.live = [self.pipeline.join.state.live_rows(side) for side in range(STREAMS)]
+        directory.live = [self.pipeline.join.state.live_rows(side) for side in streams]
         if self.pipeline.order is not None:
             directory.order = self.pipeline.order.snapshot()
         directory.token = secrets.token_hex(16)
@@ -274,10 +266,10 @@ class BucketJoin:
         directory = self.directory
         now = max((row.now for row in packed if row.now is not None), default=None)
         if now is None:
-            return [False] * STREAMS
+            return [False] * len(self.streams)
         before = directory.now if directory.now is not None else now
         down = before < self.built <= now
-        for side in range(STREAMS):
+        for side in range(len(self.streams)):
             heard = any(row.side == side for row in packed)
             passed = 0 if down else max(now - before, 0)
             directory.silence[side] = 0 if heard else directory.silence[side] + passed

@@ -22,7 +22,6 @@ from windrow.operators.sizes import bounded, cuts
 from windrow.spark import blobs, held, punctuations, rebuild, renew
 from windrow.spark.chunks import ROW, Chunk, ids_of
 from windrow.spark.log import NO_STREAM, Delta, Entry, expired_chunks
-from windrow.state.join_state import STREAMS
 
 if TYPE_CHECKING:
     from windrow.spark.bucket import Arrived, BucketJoin
@@ -35,7 +34,8 @@ SMALL_BYTES = 1 << 20
 
 def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequence[int]) -> None:
     """Append this batch's chunks and matches to the log, remove what it freed."""
-    for side in range(STREAMS):
+    streams = range(len(join.streams))
+    for side in streams:
         for part in arrived[side]:
             _append_if_stored(join, side, part, before)
         if join.pipeline.order is not None and not join.counted:
@@ -50,18 +50,18 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
         renew.if_sparse(join)
     if join.pipeline.order is not None:
         held.log(join, join.pipeline.order)
-    for side in range(STREAMS):
+    for side in streams:
         for run in list(_runs_of_chunks(join, side)):
             _merge_chunks(join, run)
     join.directory.forget_changes()
 
 
 def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequence[int]) -> None:
-    """Log a chunk. One of which nothing was stored (all late, say) is of no use to anybody."""
+    """Log a chunk. One of which nothing was stored (all late, say) is of no use."""
     directory, chunk = join.directory, part.chunk
     entry = Entry(
         chunk.number, side, chunk.first, chunk.rows, directory.batch, 0, 0, len(part.blob),
-        before[side], before[1 - side], directory.progress[1 - side],
+        before[side], without(before, side), without(directory.progress, side),
     )  # fmt: skip
     stored = rebuild.stored_rows(join, entry, part.columns, directory.reaches[side])
     if join.plan.punctuated:
@@ -76,6 +76,11 @@ def _append_if_stored(join: BucketJoin, side: int, part: Arrived, before: Sequen
     ts = part.columns.ts[stored]
     newest = held.newest(join, int(ts.max()))
     keep(join, replace(entry, oldest=int(ts.min()), newest=newest), part.blob)
+
+
+def without(progress: Sequence[int], side: int) -> list[int]:
+    """The progress of the other streams."""
+    return [now for other, now in enumerate(progress) if other != side]
 
 
 def keep(join: BucketJoin, entry: Entry, blob: bytes) -> None:

@@ -24,7 +24,7 @@ from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
-from windrow.state.join_state import Structure
+from windrow.state.join_state import Layout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,12 +125,12 @@ def join(plan: JoinPlan) -> DataFrame:
     return output.shape(joined, reporter)
 
 
-def layout(plan: JoinPlan) -> tuple[Structure, int, int]:
-    """How a plan's state will be kept: its structure, the parts in a bucket, the buckets."""
+def layout(plan: JoinPlan) -> tuple[Layout, int]:
+    """How the state of a bucket is laid out, and how many buckets there are."""
     refuse_in_process_choices(plan)
     spark: SparkSession = plan.streams[0].data.sparkSession
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    return (*rebuild.structure(plan, plan.counted), bucket_count(plan, partitions))
+    return rebuild.layout(plan), bucket_count(plan, partitions)
 
 
 def _numbered(frame: DataFrame, timed: bool) -> DataFrame:

@@ -17,11 +17,9 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from windrow import expressions
-from windrow.kernels import cursor as c
 from windrow.model import JoinPlan
 from windrow.operators.in_order import InOrder
 from windrow.operators.pipeline import Pipeline
-from windrow.state.punctuated_state import PunctuatedState
 
 Step = Literal["pack", "join", "unpack"]
 
@@ -184,10 +182,7 @@ class Tally:
             tuple(state.nbytes(stream) for stream in streams),
             tuple(progress.now for progress in pipeline.progress),
             punctuations, violations,
-            tuple(
-                state.live_flags(stream) if isinstance(state, PunctuatedState) else 0
-                for stream in streams
-            ),
+            tuple(state.live_flags(stream) for stream in streams),
             ended, finals, 0 if pipeline.finals is None else pipeline.finals.held(),
             self._order(pipeline.order),
         )  # fmt: skip
@@ -208,14 +203,12 @@ class Tally:
         found, join = self._pipeline.metrics, self._pipeline.join
         counted = (found.tuples, found.late, found.bad, found.beats)
         per_stream = [[by_name[name] for name in self._pipeline.names] for by_name in counted]
-        streams = range(len(self._pipeline.names))
-        for first in (c.ACTED_ONE, c.VIOLATIONS_ONE):
-            per_stream.append([int(join.cursor[first + stream]) for stream in streams])
+        per_stream += [join.counted.acted.tolist(), join.counted.violations.tolist()]
         finals = self._pipeline.finals
         return per_stream, [
             join.matches,
             join.unmatched,
-            int(join.cursor[c.ENDED]),
+            int(join.work.ended),
             0 if finals is None else finals.count,
         ]
 

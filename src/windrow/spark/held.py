@@ -22,9 +22,9 @@ from windrow.operators import hold
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns
 from windrow.operators.in_order import InOrder
+from windrow.operators.progress import of_the_others
 from windrow.spark import durable, rebuild
 from windrow.spark.log import NO_STREAM, Delta, Entry
-from windrow.state.join_state import STREAMS
 from windrow.state.runs import in_order
 
 if TYPE_CHECKING:
@@ -114,11 +114,11 @@ def restore_tuples(join: BucketJoin, order: InOrder) -> None:
     """Stored tuples into their lists, and those that wait back to where they do."""
     if join.plan.order == "filter-order":
         # Nothing waits, and tuples are stored as they come: as without an order.
-        for stream in range(STREAMS):
+        for stream in range(len(join.streams)):
             rebuild.restore_lists(join, stream)
         return
     waiting = []
-    for stream in range(STREAMS):
+    for stream in range(len(join.streams)):
         records = _records(join, stream)
         waits = _waits(join, order, stream, records[:, ls.TS], records[:, ls.ROW])
         stored = records[~waits & _alive(join, order, stream, records)]
@@ -149,7 +149,8 @@ def _waits(join: BucketJoin, order: InOrder, stream: int, ts: Rows, row: Rows) -
 def _alive(join: BucketJoin, order: InOrder, stream: int, records: Rows) -> NDArray[np.bool_]:
     """Which joined tuples are still stored, or may be."""
     ts, rows = records[:, ls.TS], records[:, ls.ROW]
-    alive: NDArray[np.bool_] = ts + join.directory.reaches[stream] >= order.joined[1 - stream]
+    passed = of_the_others(order.joined, stream)
+    alive: NDArray[np.bool_] = ts + join.directory.reaches[stream] >= passed
     if not join.plan.singles[stream] or join.plan.order == "sync-filter":
         return alive
     # One that has expired may have waited in its list behind others, and not left yet.
@@ -190,7 +191,7 @@ def renumber(join: BucketJoin, order: InOrder, kept: list[Rows]) -> None:
     """Give held results the ids that their rows now have, and write them down so."""
     # Sorted: they lie in runs, which are other runs after a rebuild.
     rows = in_order(order.hold.runs.all())
-    for stream in range(STREAMS):
+    for stream in range(len(join.streams)):
         column = rows[:, hold.FIRST + stream]
         there = column != hold.NO_ROW
         column[there] = np.searchsorted(kept[stream], column[there])

@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
 from windrow.model import BEGINNING, WindrowError
+from windrow.operators.progress import of_the_others
 
 #: Deltas of flags, finals and held results belong to no stream.
 NO_STREAM = -1
 #: Raised whenever the meaning of the directory or of a chunk changes.
-FORMAT = 2
+FORMAT = 3
 
 
 class Store(Protocol):
@@ -59,8 +60,8 @@ class Entry:
     newest: int
     bytes: int
     own_before: int
-    other_before: int
-    other_after: int
+    others_before: list[int]
+    others_after: list[int]
     merged: int = 0
 
 
@@ -112,12 +113,12 @@ class Directory:
     token: str = ""
     batch: int = 0
     next_number: int = 0
-    next_rows: list[int] = field(default_factory=lambda: [0, 0])
-    progress: list[int] = field(default_factory=lambda: [BEGINNING, BEGINNING])
-    live: list[int] = field(default_factory=lambda: [0, 0])
+    next_rows: list[int] = field(default_factory=list)
+    progress: list[int] = field(default_factory=list)
+    live: list[int] = field(default_factory=list)
     #: The last micro-batch's own time, and how long each stream has been silent, for `idle`.
     now: int | None = None
-    silence: list[int] = field(default_factory=lambda: [0, 0])
+    silence: list[int] = field(default_factory=list)
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -130,7 +131,16 @@ class Directory:
     arena: str = ""
     #: For each stream, payload columns that a restart came without, and the batch before it: rows
     #: that were stored up to then have them no more, also if they come back.
-    dropped: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
+    dropped: list[dict[str, int]] = field(default_factory=list)
+
+    @classmethod
+    def new(cls, buckets: int, question: dict[str, Any], reaches: list[int]) -> Directory:
+        """Of a bucket that has nothing yet."""
+        directory, streams = cls(buckets, question, reaches), len(reaches)
+        directory.next_rows, directory.live = [0] * streams, [0] * streams
+        directory.progress, directory.silence = [BEGINNING] * streams, [0] * streams
+        directory.dropped = [{} for _ in reaches]
+        return directory
 
     def number(self) -> int:
         """A number for the next blob."""
@@ -204,10 +214,10 @@ def expired_chunks(directory: Directory, stream: int, span: int | None = None) -
     """The chunks of one stream that have no stored tuple left.
 
     A list drops from its old end only, so a chunk is gone only when all before it are. With
-    punctuations a chunk's flags live on for their `span`, until both streams have passed it.
+    punctuations a chunk's flags live on for their `span`, until all streams have passed it.
     """
     gone: list[Entry] = []
-    reach, bound = directory.reaches[stream], directory.progress[1 - stream]
+    reach, bound = directory.reaches[stream], of_the_others(directory.progress, stream)
     if span is not None:
         reach, bound = span, min(directory.progress)
     for chunk in directory.of(stream):

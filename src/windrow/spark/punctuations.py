@@ -13,16 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels import inodes
-from windrow.kernels import lists as ls
 from windrow.kernels.ends import FLAGGED
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
-from windrow.operators.punctuated_join import PunctuatedJoin, cell_of
+from windrow.operators.punctuated_join import PunctuatedJoin, cells_of
 from windrow.spark import blobs, durable, held, rebuild
 from windrow.spark.chunks import ids_of
 from windrow.spark.log import NO_STREAM, Delta, Partials
-from windrow.state.join_state import STREAMS
 
 if TYPE_CHECKING:
     from windrow.operators.finals import Finals
@@ -49,7 +46,7 @@ def log(join: BucketJoin) -> None:
     """Write down what punctuations have done in this batch."""
     operator = join.pipeline.join
     assert isinstance(operator, PunctuatedJoin)
-    for side in range(STREAMS):
+    for side in range(len(join.streams)):
         durable.log_rows(join, side, "removed", operator.take_removed(side))
     _log_flags(join, operator.take_flagged())
     if join.pipeline.finals is not None:
@@ -140,7 +137,7 @@ def restore(join: BucketJoin) -> None:
     told = [_told(join, delta) for delta in directory.deltas_of("flags", NO_STREAM)]
     together = np.concatenate([np.empty((6, 0), np.int64), *told], axis=1)
     flags = _folded(together, join.plan.span, min(directory.progress), True)
-    for stream in range(STREAMS):
+    for stream in range(len(join.streams)):
         _append_flags(operator, stream, flags[:, flags[1] == stream])
     _restore_pending(join, operator)
     operator.mark_rings()
@@ -156,18 +153,17 @@ def _partial(join: BucketJoin, number: int) -> pa.RecordBatch:
 
 
 def _append_flags(operator: PunctuatedJoin, stream: int, flags: NDArray[np.int64]) -> None:
-    records = np.zeros((flags.shape[1], ls.COLUMNS), np.int64)
-    records[:, ls.TS], records[:, ls.KEY] = flags[3], flags[4]
-    records[:, ls.ROW] = (flags[2] << inodes.FLAG_BITS) | flags[5]
-    cells = cell_of(records[:, ls.KEY], operator.state.parts)
+    _, _, rows, ts, keys, marks = flags
+    cells = cells_of(keys, operator.state.parts)
     for cell in np.unique(cells):
-        operator.state.nodes.append(STREAMS * int(cell) + stream, records[cells == cell])
+        of = cells == cell
+        operator.state.append_flags(stream, int(cell), ts[of], keys[of], rows[of], marks[of])
 
 
 def _restore_pending(join: BucketJoin, operator: PunctuatedJoin) -> None:
     """Punctuations that have not acted yet, back to where they wait."""
     order = join.pipeline.order
-    found = [_waiting(join, stream) for stream in range(STREAMS)]
+    found = [_waiting(join, stream) for stream in range(len(join.streams))]
     if order is not None and order.synchronised:
         order.ends.keep(found)
     else:

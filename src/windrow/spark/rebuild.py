@@ -22,11 +22,12 @@ from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
-from windrow.operators.punctuated_join import cell_of
+from windrow.operators.progress import of_the_others
+from windrow.operators.punctuated_join import cells_of
 from windrow.spark import held, punctuations
 from windrow.spark.chunks import ids_of
 from windrow.spark.log import Change, Entry
-from windrow.state.join_state import STREAMS, Structure
+from windrow.state.join_state import Layout
 
 if TYPE_CHECKING:
     from windrow.spark.bucket import BucketJoin
@@ -37,13 +38,14 @@ CELLS = 16
 ORDER = "__windrow_order"
 
 
-def structure(plan: JoinPlan, counted: bool) -> tuple[Structure, int]:
-    """The state's structure and its number of parts."""
-    if counted:
-        return "counted", 1
+def layout(plan: JoinPlan) -> Layout:
+    """How a bucket's state is laid out."""
+    streams, nodes = len(plan.streams), plan.punctuated
+    if plan.counted:
+        return Layout(streams, "counted")
     if plan.algorithm == "nested-loops" or plan.streams[0].key is None:
-        return "buckets", 1
-    return "time-list", CELLS
+        return Layout(streams, "buckets", nodes=nodes)
+    return Layout(streams, "time-list", CELLS, nodes=nodes)
 
 
 def from_log(join: BucketJoin) -> None:
@@ -58,7 +60,7 @@ def from_log(join: BucketJoin) -> None:
     if order is not None:
         held.restore_tuples(join, order)
     else:
-        for stream in range(STREAMS):
+        for stream in range(len(join.streams)):
             restore_lists(join, stream)
     if join.plan.punctuated:
         punctuations.restore(join)
@@ -68,13 +70,14 @@ def _restore_flags(join: BucketJoin) -> None:
     operator, directory = join.pipeline.join, join.directory
     if not operator.config.flagged:
         return
-    oldest = [directory.oldest_row(stream) for stream in range(STREAMS)]
+    streams = range(len(join.streams))
+    oldest = [directory.oldest_row(stream) for stream in streams]
     operator.flags.covers(directory.next_rows)
     operator.flags.cover(oldest)
-    for stream in range(STREAMS):
+    for stream in streams:
         rows = logged_rows(join, stream, "matched")
         operator.flags.set(stream, rows[rows >= oldest[stream]])
-    for stream in range(STREAMS):
+    for stream in streams:
         # They are in the log already.
         operator.flags.news(stream)
 
@@ -109,18 +112,17 @@ def restore_lists(join: BucketJoin, stream: int) -> None:
         ]
         left = [records[~np.isin(records[:, ls.ROW], removed)] for records in stored]
         append(join, stream, np.concatenate([np.empty((0, ls.COLUMNS), np.int64), *left]))
-        lists = join.pipeline.join.state.lists
-        for mine in range(stream, len(lists.meta), STREAMS):
-            lists.drop_expired(mine, change.reaches[stream], change.progress[1 - stream])
+        passed = of_the_others(change.progress, stream)
+        join.pipeline.join.state.drop_expired(stream, change.reaches[stream], passed)
         after = change.batch
 
 
 def append(join: BucketJoin, stream: int, records: NDArray[np.int64]) -> None:
     """Put records into the lists of their cells, in this order."""
     state = join.pipeline.join.state
-    cells = cell_of(records[:, ls.KEY], state.parts)
+    cells = cells_of(records[:, ls.KEY], state.parts)
     for cell in range(state.parts):
-        state.lists.append(STREAMS * cell + stream, records[cells == cell])
+        state.append(stream, cell, records[cells == cell])
 
 
 def stored_in_order(join: BucketJoin, batch: Sequence[Entry], reach: int) -> NDArray[np.int64]:
@@ -144,8 +146,9 @@ def stored_rows(join: BucketJoin, entry: Entry, columns: Columns, reach: int) ->
         return np.flatnonzero(in_time)
     stored = in_time
     if not join.plan.waits:
-        progress = np.maximum(entry.other_before, np.minimum(columns.ts, entry.other_after))
-        stored = stored & (columns.ts + reach >= progress)
+        around = zip(entry.others_before, entry.others_after, strict=True)
+        passed = [np.maximum(before, np.minimum(columns.ts, after)) for before, after in around]
+        stored = stored & (columns.ts + reach >= np.minimum.reduce(passed))
     if columns.keys.null is not None:
         stored = stored & ~columns.keys.null
     for others in (columns.ends, columns.ranges):
@@ -196,8 +199,9 @@ def _replay(join: BucketJoin) -> None:
     """Run the tuples of the log through the join again; nothing of it leaves."""
     operator = join.pipeline.join
     figures = operator.matches, operator.unmatched, operator.candidates
-    arrivals = [_arrivals(join, stream) for stream in range(STREAMS)]
-    for _ in operator.process(arrivals, [BEGINNING] * STREAMS, join.directory.progress):
+    arrivals = [_arrivals(join, stream) for stream in range(len(join.streams))]
+    beginning = [BEGINNING] * len(arrivals)
+    for _ in operator.process(arrivals, beginning, join.directory.progress):
         pass
     operator.matches, operator.unmatched, operator.candidates = figures
 

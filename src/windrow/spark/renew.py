@@ -16,18 +16,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels import lists as ls
 from windrow.kernels.ends import FLAGGED
 from windrow.model import BEGINNING
 from windrow.operators.columns import columns_of
 from windrow.operators.count_join import CountJoin
 from windrow.operators.in_order import InOrder
-from windrow.operators.punctuated_join import PunctuatedJoin, flag_of, row_of
+from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.operators.sizes import cuts
 from windrow.operators.window_join import WindowJoin
 from windrow.spark import durable, held, punctuations, ranges, rebuild
 from windrow.spark.log import Entry
-from windrow.state.join_state import STREAMS
 from windrow.state.room import HEAP
 
 if TYPE_CHECKING:
@@ -41,11 +39,12 @@ def if_sparse(join: BucketJoin) -> None:
     """Write the log of live tuples only, with new row ids, and make the state again from it."""
     operator, directory = join.pipeline.join, join.directory
     logged = sum(entry.rows for entry in directory.chunks)
-    live = _waiting(join) + sum(_live(operator, side) for side in range(STREAMS))
+    streams = range(len(join.streams))
+    live = _waiting(join) + sum(_live(operator, side) for side in streams)
     if logged <= max(LEAST_RENEWED, 2 * live):
         return
     order = join.pipeline.order
-    kept = [_live_rows(operator, order, side) for side in range(STREAMS)]
+    kept = [_live_rows(operator, order, side) for side in streams]
     flags = [_matched(operator, side, rows) for side, rows in enumerate(kept)]
     batches = [list(_gathered(join, side, rows)) for side, rows in enumerate(kept)]
     told = np.empty((6, 0), np.int64)
@@ -92,9 +91,10 @@ def _write(join: BucketJoin, side: int, batches: Sequence[pa.RecordBatch]) -> No
     if not batches:
         return
     times = [columns_of(join.streams[side], batch).ts for batch in batches]
+    unknown = [BEGINNING] * (len(join.streams) - 1)
     entry = Entry(
         0, side, 0, 0, join.directory.batch, min(int(ts.min()) for ts in times),
-        held.newest(join, max(int(ts.max()) for ts in times)), 0, BEGINNING, BEGINNING, BEGINNING,
+        held.newest(join, max(int(ts.max()) for ts in times)), 0, BEGINNING, unknown, unknown,
         int(join.plan.punctuated),
     )  # fmt: skip
     for batch in batches:
@@ -116,8 +116,9 @@ def _waiting(join: BucketJoin) -> int:
     order = join.pipeline.order
     if order is None:
         return 0
-    waiting = sum(order.sync.held(side) + order.ends.held(side) for side in range(STREAMS))
-    return waiting + STREAMS * len(order.hold)
+    streams = range(len(join.streams))
+    waiting = sum(order.sync.held(side) + order.ends.held(side) for side in streams)
+    return waiting + len(streams) * len(order.hold)
 
 
 def _live_rows(operator: WindowJoin, order: InOrder | None, side: int) -> NDArray[np.int64]:
@@ -126,7 +127,7 @@ def _live_rows(operator: WindowJoin, order: InOrder | None, side: int) -> NDArra
     if isinstance(operator, CountJoin):
         parts.append(operator.sync.rows(side))
     elif isinstance(operator, PunctuatedJoin):
-        parts += [row_of(operator.state.flags(side)), operator.pending[side].row]
+        parts += [operator.state.flags(side).row, operator.pending[side].row]
     if order is not None:
         parts += held.live_rows(order, side)
     return np.unique(np.concatenate(parts))
@@ -160,11 +161,9 @@ def _in_list_order(
 def _flags(operator: PunctuatedJoin, kept: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The flags as they are, under the new row ids."""
     parts = []
-    for side in range(STREAMS):
-        nodes = operator.state.flags(side)
-        rows = np.searchsorted(kept[side], row_of(nodes))
-        what, stream = np.full(len(nodes), FLAGGED), np.full(len(nodes), side)
-        parts.append(
-            np.stack([what, stream, rows, nodes[:, ls.TS], nodes[:, ls.KEY], flag_of(nodes)])
-        )
+    for side, mine in enumerate(kept):
+        flags = operator.state.flags(side)
+        what, stream = np.full(len(flags), FLAGGED), np.full(len(flags), side)
+        rows = np.searchsorted(mine, flags.row)
+        parts.append(np.stack([what, stream, rows, flags.ts, flags.key, flags.flag]))
     return np.concatenate(parts, axis=1)

@@ -1,144 +1,285 @@
-"""The state structures of a join of two streams, behind one face.
+"""The state structures of a join, behind one face.
 
 *Time list* (papers 2 and 3, the default): per cell and stream one list in time order with hash
 chains. *Buckets* (paper 1): per hash bucket and stream one circular buffer that is scanned; one
 bucket is nested loops. *Counted* (count windows): one list per key and stream, which grow in
-number, behind one time list per stream. All are block lists, with list 2p + s for stream s of
-part p, so that growth, size, contents and snapshot are one piece of code.
+number, behind one time list per stream. All are block lists, with list n * p + s for stream s of
+n and part p, so that growth, size, contents and snapshot are one piece of code. With punctuations
+there is a list of I-Nodes beside each list of tuples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import buckets, counted, cursor, time_list
+from windrow.kernels import contents, inodes, purge
 from windrow.kernels import lists as ls
+from windrow.kernels.ends import Punctuations
+from windrow.kernels.loops import buckets, counted, punctuated, time_lists
+from windrow.kernels.task import GROW, Batch, Task
 from windrow.model import WindrowError
 from windrow.state.lists import Lists, Snapshot
 from windrow.state.room import HEAP, Room
 
 Structure = Literal["time-list", "buckets", "counted"]
-JoinKernel = Callable[
-    [NDArray[np.int64], NDArray[np.int64], cursor.Batch, ls.ListArrays, cursor.Buffers], int
-]
 
-STREAMS = 2
 #: Records in a block: buckets hold few tuples each, so their blocks are small.
 BLOCK_BITS: dict[Structure, int] = {"time-list": 6, "buckets": 4, "counted": 3}
-KERNELS: dict[Structure, JoinKernel] = {
-    "time-list": time_list.join_time_lists,
+#: I-Nodes in a block: most cells have few.
+NODE_BITS = 4
+#: The loops over two streams.
+LOOPS: dict[Structure, Callable[[Task, Batch], int]] = {
+    "time-list": time_lists.join_time_lists,
     "buckets": buckets.join_buckets,
     "counted": counted.join_counted,
 }
+NODES = "nodes_"
 
 
-def chained_lists(structure: Structure, parts: int) -> int:
-    """How many of a state's lists have hash chains."""
-    return {"time-list": STREAMS * parts, "buckets": 0, "counted": STREAMS}[structure]
+@dataclass(frozen=True)
+class Layout:
+    """How a state is laid out: the one decision that engines and operators share.
 
-
-class JoinState:
-    """The stored tuples of both streams.
-
-    Parameters
-    ----------
+    streams: how many.
     structure: "time-list", "buckets" or "counted".
     parts: cells of a time list (a matter of cache only), paper 1's number of buckets, or one
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
-    room: where the arrays are made.
+    nodes: whether there are I-Nodes beside the tuples.
     """
 
-    def __init__(
-        self, structure: Structure, parts: int = 1, expected: int = 0, room: Room = HEAP
-    ) -> None:
-        self.structure: Structure = structure
-        self.parts = parts
+    streams: int
+    structure: Structure
+    parts: int = 1
+    expected: int = 0
+    nodes: bool = False
+
+    @property
+    def chained(self) -> int:
+        """How many of its lists have hash chains."""
+        found = {"time-list": self.streams * self.parts, "buckets": 0, "counted": self.streams}
+        return found[self.structure]
+
+
+class JoinState:
+    """The stored tuples of all streams, and which keys each has punctuated."""
+
+    def __init__(self, layout: Layout, room: Room = HEAP) -> None:
+        self._lay_out(layout)
         self.lists = Lists(
-            STREAMS * parts,
-            bits=BLOCK_BITS[structure],
-            chained=chained_lists(structure, parts),
-            expected=expected,
+            layout.streams * layout.parts,
+            bits=BLOCK_BITS[layout.structure],
+            chained=layout.chained,
+            expected=layout.expected,
             room=room,
         )
+        nodes = layout.streams * layout.parts if layout.nodes else 0
+        self.nodes = Lists(nodes, bits=NODE_BITS, chained=nodes, room=room)
 
-    @classmethod
-    def attach(
-        cls, structure: Structure, parts: int, arrays: dict[str, NDArray[Any]], room: Room
-    ) -> JoinState:
-        """The state that is in these arrays."""
-        state = cls.__new__(cls)
-        state.structure, state.parts = structure, parts
-        state.lists = Lists.attach(arrays, chained_lists(structure, parts), room)
-        return state
+    def _lay_out(self, layout: Layout) -> None:
+        self.layout = layout
+        self.streams, self.structure = layout.streams, layout.structure
+        #: It grows with the keys under a count window.
+        self.parts = layout.parts
 
     @property
     def cells(self) -> int:
         """How many parts a batch is split into. Buckets take it whole, in global time order."""
         return self.parts if self.structure == "time-list" else 1
 
-    def run(
-        self,
-        cur: NDArray[np.int64],
-        asked: NDArray[np.int64],
-        batch: cursor.Batch,
-        out: cursor.Buffers,
-    ) -> int:
-        """Run a batch on this state until it is done or an output buffer is full."""
-        kernel = KERNELS[self.structure]
-        while (status := kernel(cur, asked, batch, self.lists.arrays(), out)) == cursor.GROW:
+    # -- a batch ---------------------------------------------------------------------------
+
+    def run(self, task: Task, batch: Batch) -> int:
+        """Run a batch on this state until it is done or an output buffer is full.
+
+        The task's own lists are replaced by this state's.
+        """
+        loop = LOOPS[self.structure]
+        while (status := loop(task._replace(lists=self.lists.arrays()), batch)) == GROW:
             self.lists.make_room()
         self.lists.forget_old()
+        return status
+
+    def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
+        """The same with punctuations, whose I-Nodes are this state's too."""
+        status = GROW
+        while status == GROW:
+            status = punctuated.join_punctuated(
+                task._replace(lists=self.lists.arrays()),
+                batch,
+                said._replace(nodes=self.nodes.arrays()),
+            )
+            if status == GROW:
+                self.lists.make_room()
+                self.nodes.make_room()
+        self.lists.forget_old()
+        self.nodes.forget_old()
         return status
 
     def add_parts(self, count: int) -> None:
         """Make room for the tuples of so many more keys (count windows)."""
         self.parts += count
-        self.lists.add(STREAMS * count)
+        self.lists.add(self.streams * count)
 
-    # -- size and contents -----------------------------------------------------------------
+    def append(self, stream: int, part: int, records: NDArray[np.int64]) -> None:
+        """Store records of a stream in a part, in this order, as they are."""
+        self.lists.append(self.streams * part + stream, records)
+
+    def append_flags(
+        self, stream: int, part: int, ts: NDArray[np.int64], keys: NDArray[np.int64],
+        rows: NDArray[np.int64], flags: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        """Add I-Nodes of a stream: their punctuations' times, keys and row ids, and their flags."""
+        records = np.zeros((len(ts), ls.COLUMNS), np.int64)
+        records[:, ls.TS], records[:, ls.KEY] = ts, keys
+        records[:, ls.ROW] = (rows << inodes.FLAG_BITS) | flags
+        self.nodes.append(self.streams * part + stream, records)
+
+    def drop_expired(self, stream: int, reach: int, bound: int) -> None:
+        """Drop a stream's tuples that `bound` has passed, from the old end of each list."""
+        for lst in range(stream, len(self.lists.meta), self.streams):
+            self.lists.drop_expired(lst, reach, bound)
+
+    def mark_rings(self, span: int) -> None:
+        """Mark the last tuples of punctuated keys, in a state that was filled from outside."""
+        purge.mark_rings(self.lists.arrays(), self.nodes.arrays(), span)
+
+    # -- size ------------------------------------------------------------------------------
 
     def live_rows(self, stream: int) -> int:
-        """Stored tuples of a stream, stale ones included."""
-        return int(self.lists.live()[stream::STREAMS].sum())
+        """Stored tuples of a stream, stale ones included, without those that were purged."""
+        return self._live(self.lists, stream)
+
+    def live_flags(self, stream: int) -> int:
+        """I-Nodes of a stream."""
+        return self._live(self.nodes, stream)
+
+    def _live(self, lists: Lists, stream: int) -> int:
+        mine = slice(stream, None, self.streams)
+        return int(lists.live()[mine].sum() - lists.meta[mine, ls.DEAD].sum())
+
+    def punctuated(self) -> bool:
+        """Is there any trace of a punctuation?"""
+        return bool(self.nodes.live().any() or self.lists.meta[:, ls.DEAD].any())
 
     def peak_rows(self, stream: int) -> int:
         """The most a stream ever stored, added up over its lists."""
-        return int(self.lists.meta[stream::STREAMS, ls.PEAK].sum())
+        return int(self.lists.meta[stream :: self.streams, ls.PEAK].sum())
 
     def nbytes(self, stream: int) -> int:
-        """A stream's share of the allocated bytes, by its share of the live tuples."""
-        live = self.lists.live()
-        total = int(live.sum())
-        share = self.live_rows(stream) / total if total else 1 / STREAMS
-        return round(self.lists.nbytes() * share)
+        """A stream's share of the allocated bytes, by its share of the live tuples and I-Nodes."""
+        pairs = ((self.lists, self.live_rows), (self.nodes, self.live_flags))
+        total = 0
+        for lists, live in pairs:
+            if len(lists.meta):
+                counts = [live(each) for each in range(self.streams)]
+                share = counts[stream] / sum(counts) if sum(counts) else 1 / self.streams
+                total += round(lists.nbytes() * share)
+        return total
 
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""
-        return self.lists.stale(stream, STREAMS, reach, bound)
+        return int(np.sum(self.records(stream)[:, ls.TS] + reach < bound))
+
+    # -- contents --------------------------------------------------------------------------
+
+    def records(self, stream: int) -> NDArray[np.int64]:
+        """A stream's tuples (time, key, row id, link), list by list, oldest first."""
+        found = self.lists.live_records_of(stream, self.streams)
+        records: NDArray[np.int64] = found[found[:, ls.ROW] != ls.EMPTY]
+        records[:, ls.ROW] &= ~np.int64(ls.RING)
+        return records
 
     def rows(self, stream: int) -> NDArray[np.int64]:
         """The row ids stored for a stream."""
-        return self.lists.live_records_of(stream, STREAMS)[:, ls.ROW]
+        return self.records(stream)[:, ls.ROW]
+
+    def flags(self, stream: int) -> Flagged:
+        """A stream's I-Nodes, list by list, oldest first."""
+        return _flagged(self.nodes.live_records_of(stream, self.streams))
+
+    def flags_before(self, stream: int, bound: int) -> Flagged:
+        """A stream's I-Nodes with a time before `bound`."""
+        nodes = self.nodes
+        out = np.empty((int(nodes.live()[stream :: self.streams].sum()), ls.COLUMNS), np.int64)
+        count = contents.copy_before(nodes.arrays(), stream, self.streams, bound, out)
+        return _flagged(out[:count])
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Every array by name."""
+        found = self.lists.parts()
+        if self.layout.nodes:
+            found |= {NODES + name: array for name, array in self.nodes.parts().items()}
+        return found
+
+    @classmethod
+    def attach(
+        cls, layout: Layout, parts: int, arrays: dict[str, NDArray[Any]], room: Room
+    ) -> JoinState:
+        """The state that is in these arrays, which has so many parts by now."""
+        state = cls.__new__(cls)
+        state._lay_out(layout)
+        state.parts = parts
+        state.lists = Lists.attach(arrays, layout.chained, room)
+        own = {n.removeprefix(NODES): a for n, a in arrays.items() if n.startswith(NODES)}
+        count = layout.streams * parts
+        state.nodes = Lists.attach(own, count, room) if own else Lists(0, bits=NODE_BITS, chained=0)
+        return state
 
     # -- snapshot --------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Plain arrays and scalars, enough to go on elsewhere."""
-        return {"structure": self.structure, "parts": self.parts, **self.lists.snapshot()}
+        """Plain arrays and scalars, enough to go on elsewhere. Rings are made anew there."""
+        found = {
+            "streams": self.streams,
+            "structure": self.structure,
+            "parts": self.parts,
+            **self.lists.snapshot(),
+            "nodes": self.nodes.snapshot(),
+        }
+        rows = found["records"][:, ls.ROW]
+        rows[rows != ls.EMPTY] &= ~np.int64(ls.RING)
+        return found
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> JoinState:
         """The state a snapshot was taken of."""
-        structure = str(snapshot.get("structure"))
-        if structure not in KERNELS:
-            raise WindrowError(f"a snapshot names the unknown state structure {structure!r}")
+        structure = next((known for known in LOOPS if known == snapshot.get("structure")), None)
+        if structure is None:
+            raise WindrowError(
+                f"a snapshot names the unknown state structure '{snapshot.get('structure')}'"
+            )
         state = cls.__new__(cls)
-        state.structure = next(known for known in KERNELS if known == structure)
-        state.parts = int(snapshot["parts"])
-        state.lists = Lists.restore(snapshot)
+        state.lists, state.nodes = Lists.restore(snapshot), Lists.restore(snapshot["nodes"])
+        parts, nodes = int(snapshot["parts"]), len(state.nodes.meta) > 0
+        state._lay_out(Layout(int(snapshot["streams"]), structure, parts, nodes=nodes))
+        for lists in (state.lists, state.nodes):
+            lists.count_empty()
         return state
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """I-Nodes: their punctuations' times, keys and row ids, and their flags."""
+
+    ts: NDArray[np.int64]
+    key: NDArray[np.int64]
+    row: NDArray[np.int64]
+    flag: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+
+def _flagged(records: NDArray[np.int64]) -> Flagged:
+    kept = records[records[:, ls.ROW] != ls.EMPTY]
+    value = kept[:, ls.ROW]
+    rows, flags = value >> inodes.FLAG_BITS, value & inodes.FLAG_MASK
+    return Flagged(kept[:, ls.TS], kept[:, ls.KEY], rows, flags)

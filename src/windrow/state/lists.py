@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
-from windrow.kernels.inodes import EMPTY
-from windrow.model import BEGINNING, END, WindrowError
+from windrow.model import BEGINNING, WindrowError
 from windrow.state.room import HEAP, Room
 
 #: Raised whenever what a snapshot means changes; a foreign one is refused.
@@ -181,31 +180,21 @@ class Lists:
 
     def drop_expired(self, lst: int, reach: int, bound: int) -> NDArray[np.int64]:
         """Drop from the old end what `bound` has passed; returns the row ids."""
-        rows = np.empty(self._length(lst), np.int64)
-        return rows[: contents.drop_expired(self.arrays(), lst, reach, bound, rows)]
-
-    def trim(self, lst: int, limit: int) -> NDArray[np.int64]:
-        """Drop from the old end until at most `limit` are left: a limit set from outside."""
-        rows = np.empty(max(self._length(lst) - limit, 0), np.int64)
-        return rows[: contents.drop_expired(self.arrays(), lst, 0, END, rows)]
+        records = self.live_records(lst)
+        kept = np.flatnonzero(records[:, ls.TS] + reach >= bound)
+        gone = records[: kept[0] if len(kept) else len(records), ls.ROW]
+        contents.drop(self.arrays(), lst, len(gone))
+        return gone
 
     def probe(self, lst: int, key: int) -> NDArray[np.int64]:
         """The live rows of one key, newest first."""
-        if lst >= self.chained:
-            records = self.live_records(lst)[::-1]
-            scanned: NDArray[np.int64] = records[records[:, ls.KEY] == key, ls.ROW]
-            return scanned
         rows = np.empty(self._length(lst), np.int64)
-        return rows[: contents.probe_chain(self.arrays(), lst, key, rows)]
-
-    def stale(self, first: int, step: int, reach: int, bound: int) -> int:
-        """Live records that could be gone: a lazy strategy, or disorder, still keeps them."""
-        return int(np.sum(self.live_records_of(first, step)[:, ls.TS] + reach < bound))
+        return rows[: contents.rows_of_key(self.arrays(), lst, key, rows)]
 
     def count_empty(self) -> None:
         """Count the records that punctuations have emptied anew, after a restore."""
         for lst in range(len(self.meta)):
-            emptied = self.live_records(lst)[:, ls.ROW] == EMPTY
+            emptied = self.live_records(lst)[:, ls.ROW] == ls.EMPTY
             self.meta[lst, ls.DEAD] = int(emptied.sum())
 
     def _length(self, lst: int) -> int:

@@ -27,7 +27,7 @@ from windrow.cost.spread import spread
 from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.window_join import JoinConfig, WindowJoin
-from windrow.state.join_state import STREAMS, JoinState, Structure
+from windrow.state.join_state import JoinState, Layout, Structure
 from windrow.workload import arrivals, selectivity
 from windrow.workload.arrivals import MICROS
 
@@ -119,7 +119,7 @@ def whj(buckets: int, invalidation: Invalidation = "probe-insert") -> Way:
 def strategy(invalidation: Invalidation, buckets: int, setup: Setup) -> Way:
     """One of the paper's strategies on its buckets, or our time list as the library sizes it."""
     if invalidation == "time-list":
-        return Way("time-list", cells(setup.live), invalidation)
+        return Way("time-list", cells(setup.live, 2), invalidation)
     return whj(buckets, invalidation)
 
 
@@ -153,12 +153,12 @@ def occupancy(setup: Setup, way: Way, stream: int, every: float) -> list[int]:
 def _run(setup: Setup, way: Way) -> Run:
     join = _join(setup, way)
     _feed(join, setup, 0, setup.window)
-    (comparisons, checks), results = join.work(), join.matches
+    (comparisons, checks), results = join.looked_at(), join.matches
     seconds = _feed(join, setup, setup.window, setup.seconds)
     return Run(
         tuples=sum(len(side.ts) for side in _batch(setup, setup.window, setup.seconds)),
-        comparisons=join.work()[0] - comparisons,
-        checks=join.work()[1] - checks,
+        comparisons=join.looked_at()[0] - comparisons,
+        checks=join.looked_at()[1] - checks,
         results=join.matches - results,
         seconds=seconds,
     )
@@ -167,7 +167,7 @@ def _run(setup: Setup, way: Way) -> Run:
 def _join(setup: Setup, way: Way) -> WindowJoin:
     reach = round(setup.window * MICROS)
     config = JoinConfig("inner", (reach, reach), (False, False), way.invalidation)
-    return WindowJoin(config, JoinState(way.structure, way.parts, setup.live))
+    return WindowJoin(config, JoinState(Layout(2, way.structure, way.parts, setup.live)))
 
 
 def _feed(join: WindowJoin, setup: Setup, start: float, stop: float) -> float:
@@ -176,13 +176,13 @@ def _feed(join: WindowJoin, setup: Setup, start: float, stop: float) -> float:
     before = round(start * MICROS) if start > 0 else BEGINNING
     after = round(stop * MICROS)
     started = time.perf_counter()
-    for _ in join.process(batch, [before] * STREAMS, [after] * STREAMS):
+    for _ in join.process(batch, [before] * 2, [after] * 2):
         pass
     return time.perf_counter() - started
 
 
 def _batch(setup: Setup, start: float, stop: float) -> list[Arrivals]:
-    sides = [_stream(setup, side) for side in range(STREAMS)]
+    sides = [_stream(setup, side) for side in range(2)]
     borders = [round(start * MICROS), round(stop * MICROS)]
     cuts = [np.searchsorted(side.ts, borders).tolist() for side in sides]
     return [side.part(*cut) for side, cut in zip(sides, cuts, strict=True)]

@@ -73,7 +73,7 @@ def run(
             "rates of both streams (tuples/s)": list(rates),
             "selectivity": setup.selectivity,
             "buckets": buckets,
-            "cells of the time list": [cells(p.setup.live) for p in points],
+            "cells of the time list": [cells(p.setup.live, 2) for p in points],
             **setup.parameters(),
         },
         panels=panels(points, buckets),

@@ -99,7 +99,7 @@ def run(
             "rates of A and of B, the probed stream (tuples/s)": list(setup.rates),
             "selectivity": setup.selectivity,
             "buckets": buckets,
-            "cells of the time list": cells(setup.live),
+            "cells of the time list": cells(setup.live, 2),
             "counted every (s)": every,
             **{k: v for k, v in setup.parameters().items() if k != "counted and timed"},
         },

@@ -28,7 +28,7 @@ from windrow.model import JoinPlan, WindrowError
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.pipeline import Pipeline
-from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.join_state import JoinState, Layout
 from windrow.workload.arrivals import MICROS
 
 Times = NDArray[np.int64]
@@ -37,6 +37,10 @@ Times = NDArray[np.int64]
 NEVER = -1
 #: Columns of `Trace.results`.
 STEP, TS, ROW_S, ROW_T = range(4)
+
+
+#: The paper's joins have two.
+STREAMS = 2
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class _Driver:
         self.pipeline: Pipeline = Pipeline(
             plan,
             payloads,
-            JoinState("buckets", parts=1),
+            JoinState(Layout(STREAMS, "buckets")),
             clock=lambda: clock.reading(self.pipeline.join),
         )
         order = self.pipeline.order
@@ -131,7 +135,7 @@ class _Driver:
     def _feed(self, side: int, part: Admitted, at: int) -> None:
         """One step, and what it has changed."""
         step, join = len(self.steps), self.pipeline.join
-        compared, joined = join.work()[0], sum(self.joined)
+        compared, joined = join.looked_at()[0], sum(self.joined)
         parts = [part if stream == side else NOTHING for stream in range(STREAMS)]
         begun = time.perf_counter()
         left = list(self.pipeline.feed(parts, [False] * STREAMS))
@@ -146,7 +150,7 @@ class _Driver:
             now = max(self.finished[stream], min(self.joined[stream], passed))
             self.done[stream][self.finished[stream] : now] = step
             self.finished[stream] = now
-        compared, joined = join.work()[0] - compared, sum(self.joined) - joined
+        compared, joined = join.looked_at()[0] - compared, sum(self.joined) - joined
         self.steps.append((at, compared, joined, seconds, self.order.synchronised))
 
     def trace(self, arrived: Sequence[Seconds], first: int) -> Trace:

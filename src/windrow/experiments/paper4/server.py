@@ -46,7 +46,7 @@ class WorkClock:
     def reading(self, join: WindowJoin) -> float:
         """The seconds so far, as the adaptive approach measures them."""
         tuples = sum(join.stored(stream)[0] for stream in range(2))
-        return self.c * join.work()[0] + self.tp * tuples
+        return self.c * join.looked_at()[0] + self.tp * tuples
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -14,11 +14,10 @@ from windrow.testing.contract.keys import key_pool
 from windrow.testing.contract.snapshots import Snapshot, assert_refused, plain_copy
 
 Rows = NDArray[np.int64]
-STREAMS = 2
 
 
 class TupleState(Protocol):
-    """The stored tuples of two streams: a multi-map by key, in order of arrival."""
+    """The stored tuples of some streams: a multi-map by key, in order of arrival."""
 
     def append(self, stream: int, ts: Rows, keys: Rows, rows: Rows) -> None:
         """Store tuples in the order given."""
@@ -47,17 +46,18 @@ class TupleState(Protocol):
 
 @dataclass(frozen=True)
 class StateUnderTest:
-    """Factories of one state structure."""
+    """Factories of one state structure, and how many streams it is for."""
 
     make: Callable[[], TupleState]
     restore: Callable[[Snapshot], TupleState]
+    streams: int = 2
 
 
 @dataclass
 class _Model:
     """The same as plain lists: (ts, key, row id) by stream, in order of arrival."""
 
-    stored: list[list[tuple[int, int, int]]] = field(default_factory=lambda: [[], []])
+    stored: list[list[tuple[int, int, int]]]
     next_row: int = 0
 
     def append(self, stream: int, ts: Sequence[int], keys: Sequence[int]) -> Rows:
@@ -81,8 +81,7 @@ class _Model:
 
 
 def _assert_same_contents(state: TupleState, model: _Model, keys: Sequence[int]) -> None:
-    for stream in range(STREAMS):
-        stored = model.stored[stream]
+    for stream, stored in enumerate(model.stored):
         assert sorted(state.rows(stream).tolist()) == sorted(row for *_, row in stored)
         assert state.live_rows(stream) == len(stored)
         for key in keys:
@@ -96,12 +95,13 @@ def _assert_same_contents(state: TupleState, model: _Model, keys: Sequence[int])
 class _Run:
     """A state and its model, fed with the same random tuples and compared."""
 
-    def __init__(self, state: TupleState, seed: int, disorder: int = 0) -> None:
-        self.state, self.model = state, _Model()
+    def __init__(self, under_test: StateUnderTest, seed: int, disorder: int = 0) -> None:
+        self.streams = under_test.streams
+        self.state, self.model = under_test.make(), _Model([[] for _ in range(self.streams)])
         self.rng = np.random.default_rng(seed)
         self.keys = key_pool(self.rng, 5)
         self.disorder = disorder
-        self.now = [0, 0]
+        self.now = [0] * self.streams
 
     def append(self, stream: int, count: int) -> None:
         steps = self.rng.integers(0, 3, count)
@@ -128,7 +128,7 @@ class _Run:
 
     def steps(self, count: int) -> None:
         for _ in range(count):
-            stream = int(self.rng.integers(STREAMS))
+            stream = int(self.rng.integers(self.streams))
             if self.rng.random() < 0.6:
                 self.append(stream, int(self.rng.integers(0, 12)))
             else:
@@ -142,7 +142,7 @@ class _Run:
 
 def follows_a_model(under_test: StateUnderTest, seed: int = 0) -> None:
     """Random appends, expiries and probes do what they do to plain lists."""
-    run = _Run(under_test.make(), seed)
+    run = _Run(under_test, seed)
     run.compare()
     for _ in range(6):
         run.steps(10)
@@ -150,20 +150,20 @@ def follows_a_model(under_test: StateUnderTest, seed: int = 0) -> None:
 
 def follows_a_model_out_of_order(under_test: StateUnderTest, seed: int = 0) -> None:
     """The same with arrivals out of time order: nothing goes too early, little too late."""
-    run = _Run(under_test.make(), seed, disorder=9)
+    run = _Run(under_test, seed, disorder=9)
     for _ in range(6):
         run.steps(10)
 
 
 def grows(under_test: StateUnderTest, seed: int = 0) -> None:
     """From nothing through many doublings and back to nothing, twice; nothing is lost."""
-    run = _Run(under_test.make(), seed)
+    run = _Run(under_test, seed)
     for _ in range(2):
         for power in range(9):
-            run.append(power % STREAMS, 1 << power)
-            run.append(1 - power % STREAMS, 3)
+            run.append(power % run.streams, 1 << power)
+            run.append((power + 1) % run.streams, 3)
             run.compare()
-        for stream in range(STREAMS):
+        for stream in range(run.streams):
             run.expire(stream, 0, run.now[stream] // 2)
             run.expire(stream, 0, END)
         run.compare()
@@ -171,13 +171,13 @@ def grows(under_test: StateUnderTest, seed: int = 0) -> None:
 
 def reuses_memory(under_test: StateUnderTest, seed: int = 0) -> None:
     """A small window that many tuples pass through: what is allocated does not grow with them."""
-    run = _Run(under_test.make(), seed)
+    run = _Run(under_test, seed)
     limit = 0
     for turn in range(120):
-        for stream in range(STREAMS):
+        for stream in range(run.streams):
             run.append(stream, 25)
             run.expire(stream, 50, run.now[stream])
-        allocated = sum(run.state.nbytes(stream) for stream in range(STREAMS))
+        allocated = sum(run.state.nbytes(stream) for stream in range(run.streams))
         if turn < 20:
             limit = max(limit, 2 * allocated)
         assert allocated <= limit, f"{allocated} bytes in turn {turn}: over twice the first 20's"
@@ -187,7 +187,7 @@ def reuses_memory(under_test: StateUnderTest, seed: int = 0) -> None:
 
 def goes_on_from_a_snapshot(under_test: StateUnderTest, seed: int = 0) -> None:
     """A snapshot is plain data, is untouched by what follows, and restores the same state."""
-    run = _Run(under_test.make(), seed, disorder=seed % 2 * 4)
+    run = _Run(under_test, seed, disorder=seed % 2 * 4)
     for turn in range(4):
         taken = run.state.snapshot()
         model = run.model.copy()
@@ -198,13 +198,13 @@ def goes_on_from_a_snapshot(under_test: StateUnderTest, seed: int = 0) -> None:
         run.compare()
         run.steps(8)
         if turn == 2:
-            for stream in range(STREAMS):
+            for stream in range(run.streams):
                 run.expire(stream, 0, END)
 
 
 def refuses_a_foreign_format(under_test: StateUnderTest, seed: int = 0) -> None:
     """A snapshot of another version is refused rather than misread."""
-    run = _Run(under_test.make(), seed)
+    run = _Run(under_test, seed)
     run.append(0, 3)
     assert_refused(run.state.snapshot(), under_test.restore)
 

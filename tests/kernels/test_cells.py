@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.kernels import cursor as c
+from windrow.kernels import cells as c
 from windrow.kernels.hashing import hash_words
 
 pytestmark = [
@@ -19,12 +19,12 @@ keys = st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, -1, 2**63 - 1, -(2
 
 @given(keys, st.integers(1, 1000))
 def test_a_part_is_one_of_them(key, parts):
-    assert 0 <= c.bucket_of(key, parts) < parts
+    assert 0 <= c.cell_of(key, parts) < parts
 
 
 @given(keys)
 def test_one_part_has_everything(key):
-    assert c.bucket_of(key, 1) == 0
+    assert c.cell_of(key, 1) == 0
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 100, 256])
@@ -32,7 +32,7 @@ def test_hashed_keys_spread_over_any_number_of_parts(parts):
     hashes = np.empty(100 * parts if parts < 50 else 20 * parts, np.int64)
     hash_words(np.arange(len(hashes)), hashes)
     counts = np.zeros(parts, np.int64)
-    c.count_parts(hashes, counts)
+    c.count_cells(hashes, counts)
     assert counts.sum() == len(hashes)
     share = len(hashes) / parts
     assert counts.min() > share / 5
@@ -45,34 +45,16 @@ def test_scattering_is_complete_and_keeps_the_order(drawn, parts):
     ts = np.arange(len(drawn)) * 10
     rows = np.arange(len(drawn)) + 500
     counts = np.zeros(parts, np.int64)
-    c.count_parts(hashes, counts)
+    c.count_cells(hashes, counts)
     ends = np.cumsum(counts)
     places = ends - counts
     out = np.full((len(drawn), 3), -7, np.int64)
-    c.scatter_parts(ts, hashes, rows, places, out)
+    c.scatter_cells(ts, hashes, rows, places, out)
     assert places.tolist() == ends.tolist()
     expected = [
         (t, key, row)
         for part in range(parts)
         for t, key, row in zip(ts.tolist(), drawn, rows.tolist(), strict=True)
-        if c.bucket_of(key, parts) == part
+        if c.cell_of(key, parts) == part
     ]
     assert [tuple(record) for record in out.tolist()] == expected
-
-
-@pytest.mark.parametrize(
-    ("t", "before", "after", "expected"),
-    [
-        (50, 10, 90, 50),  # in between, the batch has come as far as t
-        (50, 60, 90, 60),  # never behind where it was before the batch
-        (50, 10, 40, 40),  # never ahead of where it will be
-        (50, 10, 10, 10),
-        (50, 50, 50, 50),
-    ],
-)
-def test_progress_within_a_batch(t, before, after, expected):
-    asked = np.zeros(c.ASKED_SCALARS, np.int64)
-    for side in range(2):
-        asked[c.BEFORE_ONE + side], asked[c.AFTER_ONE + side] = before, after
-        assert c.progress_at(asked, side, t) == expected
-        asked[c.BEFORE_ONE + side], asked[c.AFTER_ONE + side] = -1000, 1000

@@ -1,0 +1,198 @@
+"""What a join kernel is asked, what it counts and where it stands: arrays that outlive one call.
+
+    Task  asked    a record for each stream     reach, progress, is it preserved, ...
+          rules    one record                   what to emit and mark, paper 1's strategy, ...
+          counted  a record for each stream     tuples inserted, dropped, purged, ...
+          work     one record                   comparisons, checks, keys that ended
+          stand    one record                   part, step, scan pointer, how full buffers are
+          groups   a record for each stream     the count join's tuples of one time
+          matched, lists, matches, gone         flags, state, and where results go
+
+A record has named fields and a compiled kernel reads one as fast as a plain array, so
+`task.asked[stream].reach` is a load. (An array for each field would be forty arguments a call, and
+numba unpacks each of them.)
+
+A kernel runs until its input is used up, an output buffer is full or a state must grow, and
+says so by its return value. Called again with the same arrays, it goes on where it stopped,
+in the middle of a scan if need be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.lists import ListArrays
+from windrow.model import END
+
+#: An array of records; a field of one is read and written as an attribute.
+Records = np.recarray[Any, np.dtype[Any]]
+
+#: Return values. FULL: empty the buffers and call again. GROW: give the state room first. A step
+#: may also return RUNG: it dropped the last tuple of a punctuated key.
+DONE, FULL, GROW, RUNG = range(4)
+
+#: Later than any time; and, negated, earlier.
+NEVER = 2**63 - 1
+
+#: Steps within one tuple; a resumed kernel skips those that are done.
+ARRIVED, SCANNING, STORING, CLEANING = range(4)
+#: Steps between two tuples of a punctuated join: a list of tuples, or of I-Nodes, is compacted.
+COMPACTING, COMPACTING_FLAGS = 4, 5
+#: Steps of the count join within a group of equal times.
+APPENDING, EXPIRING, PROBING = range(3)
+
+#: What to emit: every candidate, only the first match of each tuple of the first stream, or none.
+EMIT_PAIRS, EMIT_FIRST, EMIT_NOTHING = range(3)
+#: Paper 1's invalidation strategies: which buckets each invalidates beside the probed one.
+PROBE, PROBE_INSERT, PROBE_ALL, ALL = range(4)
+#: Kinds of windows: by time, by count per stream, by count per key.
+BY_TIME, PER_STREAM, PER_KEY = range(3)
+
+
+def _records(*fields: str) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in fields], align=True)
+
+
+#: Of a stream: how far its tuples reach to later ones of the others, its progress before and after
+#: the batch, whether its unmatched tuples are wanted; the kind and size of a window that counts;
+#: whether its punctuations propagate early; what to add to a row id to find its matched flag, which
+#: holds for rows from `first_row` on (older ones are pinned).
+ASKED = _records(
+    "reach", "before", "after", "preserved", "kind", "count", "early", "shift", "first_row"
+)
+#: Of the join: what to emit, whether to mark, the strategy; how long a punctuation's flag lives
+#: after its time, whether to tell what flags touch, and a time that no tuple so far is after.
+RULES = _records("emit", "mark", "strategy", "span", "tell", "seen")
+#: Of a stream: tuples inserted and dropped; with punctuations tuples purged, discarded on the fly,
+#: skipped without a probe, and in breach of a promise, and punctuations that acted.
+COUNTED = _records("inserted", "dropped", "purged", "discarded", "skipped", "violations", "acted")
+#: Stored tuples looked at by probes and by invalidation; keys that ended, and of those early.
+WORK = _records("comparisons", "checks", "ended", "early")
+#: The part of the batch, the step within a tuple, the scan pointer; how full each buffer is; the
+#: list that is being compacted, up to where; the I-Node that an arriving tuple has met; and of the
+#: tuple that a RUNG is about, its key and the largest time of its results, less the reach.
+STAND = _records(
+    "part", "step", "scan", "matches", "gone", "ends", "touched",
+    "compacted", "compacted_to", "met", "rung_key", "rung_time",
+)  # fmt: skip
+#: The count join's group of equal times: how far it is appended, and where it ends.
+GROUP = _records("at", "end")
+
+
+class Element(NamedTuple):
+    """A tuple or a punctuation of a stream: its time, its key, the id of its row."""
+
+    stream: int
+    t: int
+    key: int
+    row: int
+
+
+class Matched(NamedTuple):
+    """Matched flags: first those of the pinned rows, then a stretch of row ids for each stream.
+
+    `pinned` has streams * row id + stream of each pinned row, ascending.
+
+        flags    [ 3 7 | 40 41 42 .. | 90 91 .. ]      pinned   [2 * 3 + 1, 2 * 7 + 0]
+    """
+
+    flags: NDArray[np.uint8]
+    pinned: NDArray[np.int64]
+
+
+class Batch(NamedTuple):
+    """A batch as the kernel takes it: parts, each with one slice per stream, in time order.
+
+    `tuples` holds (time, key, row id). Part p has stream s of n in
+    tuples[at[n * p + s] : end[n * p + s]].
+    """
+
+    tuples: NDArray[np.int64]
+    at: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+class Buffers(NamedTuple):
+    """Where results go.
+
+    matches: by row, the row ids of all streams, then their times.
+    gone: (row id, time, stream) of tuples that left unmatched.
+    """
+
+    matches: NDArray[np.int64]
+    gone: NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """All that the steps of a kernel need."""
+
+    asked: Records
+    rules: Records
+    counted: Records
+    work: Records
+    stand: Records
+    groups: Records
+    matched: Matched
+    lists: ListArrays
+    out: Buffers
+
+
+def new(streams: int, lists: ListArrays, rows: int) -> Task:
+    """A task in which nothing is asked yet, with buffers of so many rows."""
+
+    def records(kind: np.dtype[Any], count: int = 1) -> Records:
+        return np.zeros(count, kind).view(np.recarray)
+
+    return Task(
+        asked=records(ASKED, streams),
+        rules=records(RULES),
+        counted=records(COUNTED, streams),
+        work=records(WORK),
+        stand=records(STAND),
+        groups=records(GROUP, streams),
+        matched=Matched(np.zeros(1, np.uint8), np.zeros(0, np.int64)),
+        lists=lists,
+        out=Buffers(np.empty((2 * streams, rows), np.int64), np.empty((3, rows), np.int64)),
+    )
+
+
+@inlined
+def progress_at(task: Task, stream: int, t: int) -> int:
+    """A stream's progress while the batch is at time t: never ahead of either."""
+    return max(task.asked[stream].before, min(t, task.asked[stream].after))
+
+
+@inlined
+def passed_after(task: Task, stream: int) -> int:
+    """How far all other streams are after the batch: what lets this stream's tuples go."""
+    least = END
+    for other in range(task.asked.shape[0]):
+        if other != stream:
+            least = min(least, task.asked[other].after)
+    return least
+
+
+@kernel
+def pinned_at(pinned: NDArray[np.int64], code: int) -> int:
+    """The place of a pinned row: a binary search, which a few old rows pay for."""
+    low, high = 0, pinned.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if pinned[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def flag_at(task: Task, stream: int, row: int) -> int:
+    """Where the matched flag of a row is."""
+    at = row + task.asked[stream].shift
+    if row < task.asked[stream].first_row:
+        at = pinned_at(task.matched.pinned, task.asked.shape[0] * row + stream)
+    return at
