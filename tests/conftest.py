@@ -2,7 +2,12 @@
 
 import os
 
+import pytest
 from hypothesis import settings
+
+from windrow.api import local_join
+from windrow.state.room import HEAP
+from windrow.testing.contract import parts
 
 # No deadlines: the first call of a kernel compiles it.
 settings.register_profile("default", deadline=None, max_examples=50)
@@ -15,3 +20,18 @@ interpreted = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "interpreted" if interpreted else "default")
 )
+
+
+@pytest.fixture(scope="session")
+def elsewhere():
+    """A join of tables that goes on with a copy of its arrays, and nothing else left of it."""
+
+    def move(join):
+        fresh = local_join(join.plan)
+        fresh.attach(*parts.elsewhere(join.parts()), HEAP)
+        fresh.stand(join.standing())
+        for mine, its in zip(fresh.progress, join.progress, strict=True):
+            mine.now = its.now
+        return fresh
+
+    return move

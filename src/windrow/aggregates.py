@@ -10,7 +10,7 @@ import pyarrow as pa
 from windrow import expressions
 from windrow.expressions import paths
 from windrow.model import RESERVED_NAMES, Aggregate, Final, JoinPlan, WindrowError
-from windrow.operators.partials import key_names, result_type
+from windrow.operators.results.partials import key_names, result_type
 
 
 def parse(finals: Mapping[str, str] | None, plan: JoinPlan) -> tuple[Final, ...]:

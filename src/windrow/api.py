@@ -418,4 +418,4 @@ def local_join(asked: JoinPlan, clock: Callable[[], float] = clocks.perf_counter
     `clock` tells the seconds that an adaptive join measures.
     """
     tables = [TablePayload(stream) for stream in asked.streams]
-    return LocalJoin(asked, tables, layout.for_tables(asked, tables).state(), clock)
+    return LocalJoin(asked, tables, layout.for_tables(asked, tables).layout, clock)

@@ -1,4 +1,4 @@
-"""What count windows are made of: synchronised input, the directory of keys, snapshots."""
+"""What count windows are made of: input that waits, and numbers of keys."""
 
 import numpy as np
 import pyarrow as pa
@@ -7,9 +7,10 @@ import pytest
 import windrow as wr
 from windrow.api import local_join
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.synchronise import Synchronise
-from windrow.state import snapshot as snapshots
-from windrow.state.directory import ABSENT, Directory
+from windrow.operators.gate.waiting import Waiting
+from windrow.state.numbers import ABSENT, KeyNumbers
+from windrow.state.room import HEAP
+from windrow.testing.contract import parts
 
 
 def arrivals(ts):
@@ -18,59 +19,52 @@ def arrivals(ts):
 
 
 def test_input_waits_until_every_stream_has_passed_its_time():
-    sync = Synchronise(2)
-    out = sync.pass_on([arrivals([3, 1, 2]), arrivals([9])], bound=2)
+    waiting = Waiting(2)
+    out = waiting.pass_on([arrivals([3, 1, 2]), arrivals([9])], [2, 2])
     assert [list(side.ts) for side in out] == [[1], []]
     # A tuple at the bound waits: its stream may still send another one of that time.
-    out = sync.pass_on([arrivals([2]), arrivals([4])], bound=3)
+    out = waiting.pass_on([arrivals([2]), arrivals([4])], [3, 3])
     assert [list(side.ts) for side in out] == [[2, 2], []]
-    assert (sync.held(0), sync.held(1)) == (1, 2)
-    out = sync.pass_on([arrivals([]), arrivals([])], bound=100)
+    assert (waiting.held(0), waiting.held(1)) == (1, 2)
+    out = waiting.pass_on([arrivals([]), arrivals([])], [100, 100])
     assert [list(side.ts) for side in out] == [[3], [4, 9]]
 
 
-def test_what_waits_survives_a_snapshot():
-    sync = Synchronise(2)
-    sync.pass_on([arrivals([5, 4]), arrivals([])], bound=0)
-    again = Synchronise.restore(snapshots.load(snapshots.dump({"s": sync.snapshot()}))["s"])
-    assert [list(side.ts) for side in again.pass_on([arrivals([])] * 2, 10)] == [[4, 5], []]
-
-
-def test_directory_tells_colliding_keys_apart():
+def test_numbers_tell_colliding_keys_apart():
     names = np.array(["x", "y", "z", "x", "y", "w"])
     hashes = np.zeros(len(names), np.int64)
 
     def same(rows, streams, standing):
         return names[rows] == names[standing]
 
-    directory = Directory()
+    numbered = KeyNumbers()
     rows = np.arange(5)
-    numbers = directory.numbers(0, rows, hashes[rows], same, add=True)
+    numbers = numbered.numbers(0, rows, hashes[rows], same, add=True)
     assert list(numbers) == [numbers[0], numbers[1], numbers[2], numbers[0], numbers[1]]
     assert len(set(numbers)) == 3
-    assert directory.count == 3
-    again = Directory.restore(snapshots.load(snapshots.dump(directory.snapshot())))
-    for known in (directory, again):
+    assert numbered.count == 3
+    again = KeyNumbers.attach(*parts.elsewhere(numbered.parts()), HEAP)
+    for known in (numbered, again):
         looked_up = known.numbers(1, np.array([5, 2]), hashes[:2], same, add=False)
         assert list(looked_up) == [ABSENT, numbers[2]]
 
 
-def test_directory_grows_and_numbers_exact_hashes_once():
+def test_numbers_grow_and_number_exact_hashes_once():
     rng = np.random.default_rng(0)
     hashes = rng.integers(-(2**62), 2**62, 5_000)
-    directory = Directory()
+    numbered = KeyNumbers()
     rows = np.arange(len(hashes))
-    first = directory.numbers(0, rows, hashes, None, add=True)
+    first = numbered.numbers(0, rows, hashes, None, add=True)
     assert list(first) == list(range(1, 5_001))
     shuffled = rng.permutation(5_000)
-    assert list(directory.numbers(0, rows, hashes[shuffled], None, add=False)) == list(
+    assert list(numbered.numbers(0, rows, hashes[shuffled], None, add=False)) == list(
         first[shuffled]
     )
 
 
 @pytest.mark.parametrize("per", ["key", "stream"])
 @pytest.mark.parametrize("how", ["inner", "left", "full", "anti"])
-def test_a_count_join_goes_on_from_a_snapshot(per, how):
+def test_a_count_join_goes_on_elsewhere(per, how, elsewhere):
     rng = np.random.default_rng(3)
 
     def table(keys):
@@ -90,12 +84,7 @@ def test_a_count_join_goes_on_from_a_snapshot(per, how):
         out = []
         for start in range(0, 60, 10):
             if start == stop_at:
-                kept = snapshots.load(snapshots.dump(job.join.snapshot()))
-                progress = [p.now for p in job.progress]
-                job = local_join(plan)
-                job.join.resume(kept)
-                for stream, now in zip(job.progress, progress, strict=True):
-                    stream.now = now
+                job = elsewhere(job)
             for piece in job.batch([(start, start + 10)] * 2):
                 out += job.record_batch(piece).to_pylist()
         return sorted(map(str, out))

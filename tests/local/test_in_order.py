@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.api import local_join
 from windrow.model import BEGINNING, END
-from windrow.operators.in_order import trigger
-from windrow.operators.rates import Rates
+from windrow.operators.gate.rates import Rates
+from windrow.operators.results.trigger import trigger
 from windrow.testing import assert_same_rows, cases, duckdb_join
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -275,7 +275,7 @@ def test_adaptive_crosses_the_threshold_ten_times_and_loses_nothing():
     for start, stop in pairwise([[0, 0], *cuts]):
         out = join.batch(list(zip(start, stop, strict=True)))
         found += [row for part in join.record_batches(out) for row in part.to_pylist()]
-        modes.append(join.order.synchronised)
+        modes.append(join.gate.synchronised)
     assert found == documented_order(duckdb_join(*sides, how="full").to_pylist(), "full")
     assert join.figures().switches >= 10
     assert join.figures().switches == sum(one != two for one, two in pairwise([True, *modes]))
@@ -307,7 +307,7 @@ def test_a_stream_that_has_ended_does_not_stop_the_clock():
     join = local_join(wr.plan(*sides, order="adaptive"))
     for start in range(0, 4800, 200):
         list(join.batch([(start, start + 200)] * 2))
-    assert join.order.rates.per_second()[1] == pytest.approx(50, rel=0.1)
+    assert join.gate.rates.per_second()[1] == pytest.approx(50, rel=0.1)
 
 
 def test_the_largest_of_the_pairs_counts_where_windows_differ():

@@ -13,8 +13,8 @@ from hypothesis import given
 import windrow as wr
 from windrow.api import local_join
 from windrow.model import WindrowError
-from windrow.operators import finals
-from windrow.operators.partials import lives_of
+from windrow.operators.results import finals
+from windrow.operators.results.partials import lives_of
 from windrow.testing import naive_join
 from windrow.testing.punctuated import BATCHES, punctuated_cases
 
@@ -258,7 +258,7 @@ def test_the_store_shrinks():
     for start in range(0, n, 100):
         for batch in run.record_batches(run.batch([(start, start + 100)] * 2)):
             count += batch.num_rows
-        most = max(most, sum(len(b) for b in run.finals.store.batches))
+        most = max(most, sum(len(b) for b in run.results.store.batches))
     assert count == n
     assert most < 2_500
 

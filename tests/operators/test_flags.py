@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.operators import flags as flags_module
-from windrow.operators.flags import Flags
+from windrow.operators.join import flags as flags_module
+from windrow.operators.join.flags import Flags
+from windrow.state.room import HEAP
 from windrow.testing import assert_same_rows, naive_join
+from windrow.testing.contract.parts import elsewhere
 
 #: Per batch and stream: how many new rows, which share of the old ones is forgotten, which are set.
 batches = st.lists(
@@ -25,7 +27,7 @@ batches = st.lists(
 
 @given(batches)
 def test_flags_move_and_are_forgotten_but_never_change(drawn):
-    flags = Flags()
+    flags = Flags(2)
     first, ends, matched = [0, 0], [0, 0], [set(), set()]
     for number, batch in enumerate(drawn):
         before = list(ends)
@@ -39,7 +41,7 @@ def test_flags_move_and_are_forgotten_but_never_change(drawn):
             flags.set(stream, np.array(alive, np.int64))
             matched[stream] |= set(alive)
         if number % 3 == 2:
-            flags = Flags.restore(flags.snapshot())
+            flags = Flags.attach(*elsewhere(flags.parts()), HEAP)
         for stream in range(2):
             rows = np.arange(first[stream], ends[stream])
             expected = [row in matched[stream] for row in rows]
@@ -48,22 +50,13 @@ def test_flags_move_and_are_forgotten_but_never_change(drawn):
 
 def test_room_follows_the_rows_that_are_kept():
     """Rows pass by, ten at a time are kept: the flags do not grow."""
-    flags = Flags()
+    flags = Flags(2)
     most = 0
     for end in range(10, 3000, 10):
         if not flags.covers([end, end]):
             flags.cover([end - 10, end - 10])
         most = max(most, len(flags.bytes))
     assert most <= 4 * 10 + 1
-
-
-def test_a_snapshot_is_a_copy():
-    flags = Flags()
-    flags.covers([4, 4])
-    flags.cover([0, 0])
-    taken = flags.snapshot()
-    flags.set(0, np.array([2]))
-    assert Flags.restore(taken).get(0, np.arange(4)).tolist() == [False] * 4
 
 
 # -- rows far older than the others ------------------------------------------------------------
@@ -80,7 +73,7 @@ thinned = st.lists(
 
 @given(thinned, st.integers(1, 20), st.integers(1, 4))
 def test_any_rows_may_stay(drawn, least, per_row):
-    flags = Flags()
+    flags = Flags(2)
     ends, alive, matched, noted = [0, 0], [set(), set()], [set(), set()], [set(), set()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flags_module, "LEAST_STRETCH", least)
@@ -97,7 +90,7 @@ def test_any_rows_may_stay(drawn, least, per_row):
                 flags.set(stream, met)
                 matched[stream] |= set(met.tolist())
             if number % 3 == 2:
-                flags = Flags.restore(flags.snapshot())
+                flags = Flags.attach(*elsewhere(flags.parts()), HEAP)
             for stream in range(2):
                 rows = np.array(sorted(alive[stream]), np.int64)
                 assert flags.has(stream, rows)

@@ -9,20 +9,20 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from windrow.model import END, WindrowError
-from windrow.operators import window_join
+from windrow.model import END
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.flags import Flags
-from windrow.operators.window_join import JoinConfig, WindowJoin
-from windrow.state import snapshot as bytes_of
-from windrow.state.join_state import JoinState, Layout
+from windrow.operators.gate import Passed
+from windrow.operators.join import window
+from windrow.operators.join.flags import Flags
+from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.state.join_state import Layout
+from windrow.state.room import HEAP
 from windrow.testing import contract
 from windrow.testing.contract import OPERATOR_CHECKS, Feed, OperatorUnderTest, Question
 from windrow.testing.contract.operator import (
     frees_what_expired,
-    goes_on_from_snapshots,
+    goes_on_elsewhere,
     loses_nothing_when_ahead,
-    refuses_a_foreign_snapshot,
     remembers_who_was_matched,
     results_leave_in_their_batch,
     run,
@@ -44,23 +44,37 @@ WAYS = [
 EAGER = ("time-list", "all")
 
 
-def operator(structure, parts, invalidation) -> OperatorUnderTest:
-    def make(question: Question) -> WindowJoin:
-        config = JoinConfig(
-            question.how, question.reaches, question.preserved, invalidation, question.verify
-        )
-        return WindowJoin(config, JoinState(Layout(2, structure, parts)))
+class Fed:
+    """A window join behind an open gate."""
 
-    def resume(question, snapshot):
-        join = make(question)
-        join.resume(snapshot)
-        return join
+    def __init__(self, join):
+        self.join = join
+        self.parts = join.parts
+
+    def process(self, arrivals, before, after):
+        tuples = [side.in_time_order() for side in arrivals]
+        return self.join.process(Passed(tuples, before, after))
+
+
+def operator(structure, parts, invalidation) -> OperatorUnderTest:
+    def make(question: Question) -> Fed:
+        holds = question.verify
+        verify = None if holds is None else lambda rows: holds(*rows)
+        config = JoinConfig(
+            question.how, question.reaches, question.preserved, invalidation, verify
+        )
+        return Fed(WindowJoin(config, Layout(2, structure, parts)).begin())
+
+    def attach(question, parts):
+        fed = make(question)
+        fed.join.attach(*parts, HEAP)
+        return fed
 
     return OperatorUnderTest(
         make=make,
-        resume=resume,
+        attach=attach,
         arrivals=Arrivals,
-        stored=lambda join, stream: join.state.rows(stream),
+        stored=lambda fed, stream: fed.join.state.rows(stream),
         eager=invalidation in EAGER,
     )
 
@@ -82,7 +96,7 @@ def test_contract(check, under_test, seed):
     ("check", "buffer"),
     [
         *((same_answer_however_batched, buffer) for buffer in (1, 2, 3, 7)),
-        (goes_on_from_snapshots, 2),
+        (goes_on_elsewhere, 2),
         (results_leave_in_their_batch, 1),
         (results_leave_in_their_batch, 3),
     ],
@@ -90,7 +104,7 @@ def test_contract(check, under_test, seed):
 )
 def test_a_full_buffer_stops_the_kernel_anywhere(check, under_test, buffer, monkeypatch):
     """In the middle of scans and of expiries; going on gives what would have come anyway."""
-    monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
+    monkeypatch.setattr(window, "BUFFER_ROWS", buffer)
     check(under_test, buffer)
 
 
@@ -99,7 +113,7 @@ def test_a_full_buffer_stops_the_kernel_anywhere(check, under_test, buffer, monk
 @pytest.mark.parametrize("verify", [None, contract.feeds.two_in_three], ids=["settled", "verified"])
 def test_many_partners_and_many_leavers_at_once(under_test, how, verify, buffer, monkeypatch):
     """Ten tuples a side, all of one key and time: 100 pairs, then all of them expire at once."""
-    monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
+    monkeypatch.setattr(window, "BUFFER_ROWS", buffer)
     crowd = [[(10, 5, n) for n in range(10)] + [(40, 6, n) for n in range(10, 20)]] * 2
     late_one = [(99, 7, 20)]
     feed = Feed((crowd[0], crowd[1] + late_one))
@@ -115,53 +129,13 @@ def test_counts_do_not_depend_on_the_buffer(under_test, monkeypatch):
     feed = contract.feeds.random_feed(np.random.default_rng(3), size=40)
     figures = []
     for buffer in (1, 5, 1 << 16):
-        monkeypatch.setattr(window_join, "BUFFER_ROWS", buffer)
-        join = under_test.make(Question("full", (5, 3)))
-        run(under_test, join, feed.batches(feed.evenly(6)))
+        monkeypatch.setattr(window, "BUFFER_ROWS", buffer)
+        fed = under_test.make(Question("full", (5, 3)))
+        join = fed.join
+        run(under_test, fed, feed.batches(feed.evenly(6)))
         comparisons, _ = join.looked_at()
         figures.append((comparisons, join.matches, join.unmatched, join.stored(0), join.stored(1)))
     assert figures[0] == figures[1] == figures[2]
-
-
-# -- snapshots ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_snapshots_survive_as_bytes(under_test, seed):
-    through_bytes = replace(
-        under_test,
-        resume=lambda question, taken: under_test.resume(
-            question, bytes_of.load(bytes_of.dump(taken))
-        ),
-    )
-    goes_on_from_snapshots(through_bytes, seed)
-    remembers_who_was_matched(through_bytes, seed)
-
-
-SNAPSHOT = bytes_of.dump({"format": 1, "rows": np.arange(9)})
-
-
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"nonsense", SNAPSHOT[:-40], SNAPSHOT[: len(SNAPSHOT) // 2]],
-    ids=["empty", "nonsense", "end cut off", "half"],
-)
-def test_bytes_that_are_no_snapshot_are_refused(data):
-    with pytest.raises(WindrowError, match=f"{len(data)} bytes are not a snapshot"):
-        bytes_of.load(data)
-
-
-def test_a_snapshot_goes_on_with_the_same_question_only():
-    taken = TIME_LIST.make(Question("left", (1, 1))).snapshot()
-    with pytest.raises(WindrowError, match="how 'left' and cannot go on with 'full'"):
-        TIME_LIST.resume(Question("full", (1, 1)), taken)
-
-
-def test_an_unknown_structure_is_refused():
-    taken = TIME_LIST.make(Question("left", (1, 1))).snapshot()
-    taken["state"]["structure"] = "skip list"
-    with pytest.raises(WindrowError, match="unknown state structure 'skip list'"):
-        TIME_LIST.resume(Question("left", (1, 1)), taken)
 
 
 # -- the contract itself: it must catch what it is there for --------------------------------------
@@ -170,14 +144,14 @@ TIME_LIST = operator("time-list", 1, "time-list")
 
 
 def test_a_forgotten_flag_shows(monkeypatch):
-    restore = Flags.restore
+    attach = Flags.attach
 
-    def forgetful(snapshot):
-        flags = restore(snapshot)
+    def forgetful(arrays, facts, room):
+        flags = attach(arrays, facts, room)
         flags.bytes[:] = 0
         return flags
 
-    monkeypatch.setattr(Flags, "restore", forgetful)
+    monkeypatch.setattr(Flags, "attach", forgetful)
     with pytest.raises(AssertionError, match="too many"):
         remembers_who_was_matched(TIME_LIST, 0)
 
@@ -187,7 +161,7 @@ class Wrapped:
 
     def __init__(self, join, tell) -> None:
         self.join, self.tell = join, tell
-        self.snapshot = join.snapshot
+        self.parts = join.parts
 
     def process(self, arrivals, before, after):
         return self.join.process(*self.tell(arrivals, before, after))
@@ -197,7 +171,7 @@ def told(tell) -> OperatorUnderTest:
     return replace(
         TIME_LIST,
         make=lambda question: Wrapped(TIME_LIST.make(question), tell),
-        stored=lambda wrapped, stream: wrapped.join.state.rows(stream),
+        stored=lambda wrapped, stream: wrapped.join.join.state.rows(stream),
     )
 
 
@@ -235,10 +209,6 @@ MUTANTS = {
     "lazy, and called eager": (
         frees_what_expired,
         replace(operator("buckets", 1, "probe"), eager=True),
-    ),
-    "any format will do": (
-        refuses_a_foreign_snapshot,
-        replace(TIME_LIST, resume=lambda question, taken: TIME_LIST.make(question)),
     ),
 }
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.model import BEGINNING
-from windrow.operators.in_order import trigger
-from windrow.operators.rates import Rates
+from windrow.operators.gate.rates import Rates
+from windrow.operators.results.trigger import trigger
 from windrow.spark import durable, renew
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from windrow.kernels.cells import cell_of
-from windrow.model import BEGINNING, WindrowError
+from windrow.model import BEGINNING
 from windrow.state.join_state import JoinState, Layout
+from windrow.state.room import HEAP
 from windrow.testing.contract import STATE_CHECKS, StateUnderTest
 from windrow.testing.contract.state import follows_a_model, reuses_memory
 
@@ -36,7 +37,10 @@ class Stored:
     def __init__(self, state: JoinState) -> None:
         self.state = state
         self.rows, self.live_rows = state.rows, state.live_rows
-        self.stale_rows, self.nbytes, self.snapshot = state.stale_rows, state.nbytes, state.snapshot
+        self.stale_rows, self.nbytes = state.stale_rows, state.nbytes
+
+    def parts(self):
+        return self.state.arrays(), {"parts": self.state.parts}
 
     def list_of(self, stream, key):
         return self.state.streams * int(cell_of(int(key), self.state.parts)) + stream
@@ -55,11 +59,16 @@ class Stored:
         return self.state.lists.probe(self.list_of(stream, key), key)
 
 
+def attached(layout, parts):
+    arrays, facts = parts
+    return JoinState.attach(layout, facts["parts"], arrays, HEAP)
+
+
 @pytest.fixture(params=SHAPES, ids=lambda shape: "-".join(map(str, astuple(shape))))
 def under_test(request):
     return StateUnderTest(
         make=lambda: Stored(JoinState(request.param)),
-        restore=lambda snapshot: Stored(JoinState.restore(snapshot)),
+        attach=lambda parts: Stored(attached(request.param, parts)),
         streams=request.param.streams,
     )
 
@@ -97,14 +106,6 @@ def test_bytes_are_shared_out_by_live_tuples():
     stored.append(1, np.arange(10), np.arange(10) << 40, np.arange(10))
     assert state.nbytes(0) == pytest.approx(3 * state.nbytes(1), abs=2)
     assert state.nbytes(0) + state.nbytes(1) == pytest.approx(state.lists.nbytes(), abs=1)
-
-
-@pytest.mark.parametrize("structure", [None, "hash", 3])
-def test_an_unknown_structure_is_refused(structure):
-    taken = JoinState(Layout(2, "buckets", 2)).snapshot()
-    taken["structure"] = structure
-    with pytest.raises(WindrowError, match=f"unknown state structure '{structure}'"):
-        JoinState.restore(taken)
 
 
 def test_only_a_time_list_splits_a_batch_into_cells():
@@ -151,7 +152,7 @@ class Mixed(Stored):
 def test_the_contract_catches(broken):
     under_test = StateUnderTest(
         make=lambda: broken(JoinState(ONE)),
-        restore=lambda snapshot: broken(JoinState.restore(snapshot)),
+        attach=lambda parts: broken(attached(ONE, parts)),
     )
     with pytest.raises(AssertionError):
         follows_a_model(under_test, 0)
@@ -169,6 +170,6 @@ def test_the_contract_catches_a_leak():
             super().append(stream, ts, keys, rows)
             self.leaked += 32 * len(ts)
 
-    under_test = StateUnderTest(lambda: Leaking(JoinState(ONE)), lambda snapshot: None)
+    under_test = StateUnderTest(lambda: Leaking(JoinState(ONE)), lambda parts: None)
     with pytest.raises(AssertionError, match="bytes in turn"):
         reuses_memory(under_test, 0)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.kernels import lists as ls
-from windrow.model import WindrowError
 from windrow.state.lists import Lists
+from windrow.state.room import HEAP
+from windrow.testing.contract.parts import elsewhere
 
 pytestmark = pytest.mark.kernel
 
@@ -48,8 +49,9 @@ def test_lists_on_one_pool_do_not_disturb_each_other(drawn, bits, chained):
             for key in range(5):
                 found = lists.probe(number, key).tolist()
                 assert found == [row for _, k, row in reversed(held) if k == key]
-    restored = Lists.restore(lists.snapshot())
-    assert [restored.live_records(n)[:, :3].tolist() for n in range(3)] == list(map(list, model))
+    moved, _ = elsewhere((lists.parts(), {}))
+    again = Lists.attach(moved, chained, HEAP)
+    assert [again.live_records(n)[:, :3].tolist() for n in range(3)] == list(map(list, model))
 
 
 def test_a_list_moves_on_for_ever_in_a_few_blocks():
@@ -114,23 +116,3 @@ def test_lists_can_be_added():
             row for _, key, row, _ in records(lst, 30)[::-1].tolist() if key == 4
         ]
     assert lists.probe(0, 4).tolist() == [1004]
-
-
-@pytest.mark.parametrize("found", [0, 2, None, "1"])
-def test_a_foreign_format_is_refused(found):
-    taken = Lists(1, bits=2, chained=1).snapshot()
-    taken["format"] = found
-    with pytest.raises(WindrowError, match=f"has format {found!r}.* reads format 1") as refused:
-        Lists.restore(taken)
-    assert "restore it with the version that wrote it" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("lengths", np.array([5, 5])), ("bits", 40), ("chained", 9), ("records", np.zeros((3, 4)))],
-)
-def test_a_snapshot_whose_parts_do_not_fit_is_refused(name, value):
-    lists = Lists(2, bits=1, chained=1)
-    lists.append(0, records(0, 6))
-    with pytest.raises(WindrowError, match="do not fit together"):
-        Lists.restore({**lists.snapshot(), name: value})

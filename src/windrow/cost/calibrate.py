@@ -28,8 +28,9 @@ from windrow.cost.paper1 import Constants
 from windrow.cost.spread import spread
 from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.window_join import JoinConfig, WindowJoin
-from windrow.state.join_state import JoinState, Layout, Structure
+from windrow.operators.gate import Passed
+from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.state.join_state import Layout, Structure
 from windrow.workload.arrivals import MICROS, arrivals
 
 __all__ = ["REFERENCE", "AccessPath", "Constants", "calibrate", "constants"]
@@ -169,26 +170,26 @@ def _burst(method: Method, repeats: int) -> float:
     """Seconds a tuple, when one step of progress empties a full state."""
     trial = replace(method.many, tuples=20_000)
     stream = _stream(trial, seconds=1, side=0)
-    nobody = Arrivals.empty()
+    nothing = Arrivals.empty()
     took = []
     for _ in range(repeats):
         join = _join(method, MICROS, trial.tuples)
-        _feed(join, [stream, nobody], BEGINNING, BEGINNING)
-        # Only "all" sweeps buckets that nobody probes; the step that drops a tuple is the same.
-        join.config = replace(join.config, invalidation="all")
-        took.append(_feed(join, [nobody, nobody], BEGINNING, 3 * MICROS) / len(stream.ts))
+        _feed(join, [stream, nothing], BEGINNING, BEGINNING)
+        # Only "all" sweeps buckets that are not probed; the step that drops a tuple is the same.
+        join.invalidate("all")
+        took.append(_feed(join, [nothing, nothing], BEGINNING, 3 * MICROS) / len(stream.ts))
     return min(took)
 
 
 def _join(method: Method, reach: int, expected: int) -> WindowJoin:
     config = JoinConfig("inner", (reach, reach), (False, False), method.invalidation)
-    return WindowJoin(config, JoinState(Layout(2, method.structure, method.parts, expected)))
+    return WindowJoin(config, Layout(2, method.structure, method.parts, expected)).begin()
 
 
 def _feed(join: WindowJoin, batch: list[Arrivals], before: int, after: int) -> float:
     """Seconds for a batch, both streams' progress going from `before` to `after`."""
     started = time.perf_counter()
-    for _ in join.process(batch, (before, before), (after, after)):
+    for _ in join.process(Passed(batch, (before, before), (after, after))):
         pass
     return time.perf_counter() - started
 

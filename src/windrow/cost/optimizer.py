@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from windrow.cost import paper1
 from windrow.cost.calibrate import AccessPath, Constants, constants
 from windrow.model import CountWindow, JoinPlan
-from windrow.state.join_state import JoinState, Layout, Structure
+from windrow.state.join_state import Layout, Structure
 
 MICROS = 1_000_000
 #: Rows looked at to estimate rates and keys.
@@ -103,10 +103,6 @@ class Choice:
     layout: Layout
     costs: dict[AccessPath, float]
     reason: str
-
-    def state(self) -> JoinState:
-        """The empty state to start with."""
-        return JoinState(self.layout)
 
 
 @dataclass(frozen=True)

@@ -141,8 +141,9 @@ class Task(NamedTuple):
     out: Buffers
 
 
-def new(streams: int, lists: ListArrays, rows: int) -> Task:
-    """A task in which nothing is asked yet, with buffers of so many rows."""
+def new(streams: int, rows: int) -> Task:
+    """A task in which nothing is asked yet, with no lists, and with buffers of so many rows."""
+    none, flat = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
 
     def records(kind: np.dtype[Any], count: int = 1) -> Records:
         return np.zeros(count, kind).view(np.recarray)
@@ -155,7 +156,7 @@ def new(streams: int, lists: ListArrays, rows: int) -> Task:
         stand=records(STAND),
         groups=records(GROUP, streams),
         matched=Matched(np.zeros(1, np.uint8), np.zeros(0, np.int64)),
-        lists=lists,
+        lists=ListArrays(none, none, flat, flat, flat, none, flat),
         out=Buffers(np.empty((2 * streams, rows), np.int64), np.empty((3, rows), np.int64)),
     )
 

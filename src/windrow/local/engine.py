@@ -18,7 +18,7 @@ from windrow.model import JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Result
 from windrow.operators.pipeline import Pipeline
-from windrow.state.join_state import JoinState
+from windrow.state.join_state import Layout
 
 #: Where a result table carries its figures.
 METADATA_KEY = b"windrow.metrics"
@@ -31,11 +31,12 @@ class LocalJoin(Pipeline):
         self,
         plan: JoinPlan,
         tables: Sequence[TablePayload],
-        state: JoinState,
+        layout: Layout,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        super().__init__(plan, tables, state, clock=clock)
+        super().__init__(plan, tables, layout, clock=clock)
         self.tables = tables
+        self.begin()
 
     def run(self) -> pa.Table:
         """The whole answer."""
@@ -43,14 +44,14 @@ class LocalJoin(Pipeline):
         figures = json.dumps(asdict(self.figures())).encode()
         return table.replace_schema_metadata({METADATA_KEY: figures})
 
-    def pieces(self) -> Iterator[Result]:
+    def pieces(self) -> Iterator[Result | pa.RecordBatch]:
         """Feed the tables, batch by batch."""
         longest = max(len(table) for table in self.tables)
         step = self.plan.batch_rows or max(longest, 1)
         for start in range(0, max(longest, 1), step):
             yield from self.batch([(start, start + step)] * len(self.tables))
 
-    def batch(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Result]:
+    def batch(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Result | pa.RecordBatch]:
         """Rows [start, stop) of each table; each must go on where the last batch stopped."""
         admitted = [
             admit(table.columns, min(start, len(table)), min(stop, len(table)), progress.now)

@@ -8,22 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.model import CountWindow, JoinPlan
-from windrow.operators.count_join import CountJoin
+from windrow.model import JoinPlan
+from windrow.operators.join.counted import CountJoin
+from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
+from windrow.operators.join.window import Coming, JoinConfig, Verify, WindowJoin
 from windrow.operators.payload import Payload, Rows
-from windrow.operators.punctuated_join import Promises, PunctuatedJoin, SameRows
 from windrow.operators.sizes import RowBytes, cuts
-from windrow.operators.window_join import JoinConfig, Verify, WindowJoin
-from windrow.state.directory import SameKey
-from windrow.state.join_state import JoinState
+from windrow.state.join_state import Layout
+from windrow.state.numbers import SameKey
 
 
-def operator(
-    plan: JoinPlan, payloads: Sequence[Payload], state: JoinState, told: bool = False
+def join_of(
+    plan: JoinPlan,
+    payloads: Sequence[Payload],
+    layout: Layout,
+    told: bool = False,
+    coming: Coming | None = None,
 ) -> WindowJoin:
-    """The operator that a plan asks for, on an empty state.
+    """The join that a plan asks for.
 
-    `told`: whether a log wants to know what punctuations remove.
+    `told`: whether a log wants to know what punctuations remove. `coming` names the rows that wait.
     """
     config = JoinConfig(
         how=plan.how,
@@ -32,7 +36,6 @@ def operator(
         invalidation=plan.invalidation,
         verify=verifier(plan, payloads),
     )
-    windows = [stream.window for stream in plan.streams]
     if plan.punctuated:
         promises = Promises(
             span=plan.span,
@@ -42,11 +45,13 @@ def operator(
             same=None if payloads[0].exact else same_rows(payloads),
             told=told,
         )
-        return PunctuatedJoin(config, promises, state, [stream.name for stream in plan.streams])
-    if not any(isinstance(window, CountWindow) for window in windows):
-        return WindowJoin(config, state)
+        names = [stream.name for stream in plan.streams]
+        return PunctuatedJoin(config, layout, promises, names, coming)
+    if not plan.counted:
+        return WindowJoin(config, layout, coming)
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
-    return CountJoin(config, state, windows, [p.null_keys for p in payloads], same)
+    windows, nulls = [s.window for s in plan.streams], [p.null_keys for p in payloads]
+    return CountJoin(config, layout, windows, nulls, same, coming)
 
 
 def same_key(payloads: Sequence[Payload], asking: int) -> SameKey:

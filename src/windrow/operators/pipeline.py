@@ -1,13 +1,16 @@
 """A join from admitted batches to result rows: what every engine runs.
 
-admitted --> progress --> around the join: late, keyless --> operator --> pieces --> Arrow
+admitted --> progress --> gate --> join --> results --> Arrow
+                |                             |
+                +--- late ------------------------------> around it all
+                +--- null keys of a preserved stream ---> around the join
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,95 +19,123 @@ from numpy.typing import NDArray
 from windrow import expressions
 from windrow.model import JoinPlan, Metrics, WindrowError
 from windrow.operators.admit import Admitted
-from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result
-from windrow.operators.build import operator
-from windrow.operators.count_join import CountJoin
-from windrow.operators.finals import Finals
-from windrow.operators.in_order import InOrder
+from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result, Rows
+from windrow.operators.build import join_of
+from windrow.operators.gate import gate_of
+from windrow.operators.join.counted import CountJoin
+from windrow.operators.join.punctuated import PunctuatedJoin
 from windrow.operators.keys import narrowed
-from windrow.operators.partials import final_schema
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress, of_the_others
-from windrow.operators.punctuated_join import PunctuatedJoin
-from windrow.operators.sizes import RowBytes, bounded, cuts
-from windrow.state.join_state import JoinState
+from windrow.operators.results import results_of
+from windrow.operators.results.partials import final_schema
+from windrow.operators.sizes import RowBytes, cuts
+from windrow.operators.stage import Parts, Stage
+from windrow.state.join_state import Layout
+from windrow.state.room import HEAP, Room
 
 
 class Pipeline:
-    """A plan under way: progress, operator and figures, over rows that payloads keep."""
+    """A plan under way: progress, stages and figures, over rows that payloads keep.
+
+    `told`: whether there is a log that wants to know what changes. It begins with `begin` or goes
+    on with `attach`.
+    """
 
     def __init__(
         self,
         plan: JoinPlan,
         payloads: Sequence[Payload],
-        state: JoinState,
+        layout: Layout,
         told: bool = False,
         clock: Callable[[], float] = time.perf_counter,
+        open_blob: Callable[[int], pa.RecordBatch] | None = None,
     ) -> None:
         self.plan = plan
         self.payloads = payloads
-        self.told = told
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        self.join = operator(plan, payloads, state, told)
-        self.finals = Finals(plan, payloads, told) if plan.finals else None
-        self.order = InOrder(plan, told=told, clock=clock) if plan.ordered else None
+        self.gate = gate_of(plan, clock)
+        self.join = join_of(plan, payloads, layout, told, lambda stream: self.gate.rows(stream))
+        self.results = results_of(plan, payloads, self._promised, told, open_blob)
+        self.stages: dict[str, Stage] = {
+            "gate": self.gate,
+            "join": self.join,
+            "results": self.results,
+        }
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
         self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
+
+    # -- its life --------------------------------------------------------------------------
+
+    def begin(self, room: Room = HEAP) -> None:
+        """Start with nothing."""
+        for stage in self.stages.values():
+            stage.begin(room)
+
+    def parts(self) -> Parts:
+        """All stages' arrays, and what else must be known with them."""
+        arrays: dict[str, NDArray[Any]] = {}
+        facts = {}
+        for name, stage in self.stages.items():
+            mine, facts[name] = stage.parts()
+            arrays |= {f"{name}-{each}": array for each, array in mine.items()}
+        return arrays, facts
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `parts`, in place."""
+        for name, stage in self.stages.items():
+            prefix = f"{name}-"
+            mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            stage.attach(mine, facts[name], room)
+
+    def standing(self) -> dict[str, Any]:
+        """What a log needs beside rows and deltas, by stage."""
+        return {name: stage.standing() for name, stage in self.stages.items()}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take a standing over."""
+        for name, stage in self.stages.items():
+            stage.stand(standing[name])
 
     # -- a batch ---------------------------------------------------------------------------
 
     def feed(
         self, admitted: Sequence[Admitted], ended: Sequence[bool], idle: Sequence[bool] = ()
-    ) -> Iterator[Result]:
+    ) -> Iterator[Result | pa.RecordBatch]:
         """Join a batch. `admitted` was sorted out by the progress before it.
 
-        `idle`: which streams have been silent for so long that they follow the others.
+        `idle`: which streams have been silent for so long that they follow the others. Results come
+        while it runs, as pieces or as finished batches of finals.
         """
-        before = [progress.now for progress in self.progress]
         self.metrics.batches += 1
         for stream, part in enumerate(admitted):
             self._note(stream, part)
             self.progress[stream].observe(part.newest, part.newest_beat)
             if ended[stream]:
                 self.progress[stream].end()
-            yield from self._aside(stream, part)
         self._follow(idle)
         after = [progress.now for progress in self.progress]
-        arrivals = [self.arrivals(stream, part) for stream, part in enumerate(admitted)]
-        if self.order is not None:
-            ends = [part.ends for part in admitted]
-            yield from self.order.process(self.join, arrivals, ends, after)
-            return
-        if isinstance(self.join, PunctuatedJoin):
-            self.join.announce([self._said(s, part) for s, part in enumerate(admitted)])
-        if self.finals is not None:
-            self.finals.settled = self._settled()
-        yield from self.join.process(arrivals, before, after)
-        if self.finals is not None:
-            self.finals.merge_if_many(self._promises())
+        self.results.expect(after)
+        for stream, part in enumerate(admitted):
+            yield from self._aside(stream, part)
+        tuples = [self.arrivals(stream, part) for stream, part in enumerate(admitted)]
+        passed = self.gate.pass_on(tuples, [part.ends for part in admitted], after)
+        with self.gate.measuring(passed, self.join.state):
+            for piece in self.join.process(passed):
+                yield from self.results.take(piece)
+        yield from self.results.finish()
 
-    def _settled(self) -> int:
-        """A punctuation that is yet to come speaks of a time from its stream's progress on."""
-        streams = zip(self.plan.streams, self.progress, strict=True)
-        return min(now.now for stream, now in streams if stream.punctuated) + self.plan.span
-
-    def _promises(self) -> PunctuatedJoin:
-        """Only keys that are punctuated have finals."""
-        assert isinstance(self.join, PunctuatedJoin)
-        return self.join
-
-    def merge_finals(self) -> None:
-        """Let partial rows that belong together become one now."""
-        if self.finals is not None:
-            self.finals.merge(self._promises())
-
-    def _said(self, stream: int, part: Admitted) -> Arrivals:
-        """The punctuations of a batch. Where keys are unique, every tuple is one."""
-        if self.plan.streams[stream].unique:
-            return Arrivals.concatenate([part.ends, part.tuples])
-        return part.ends
+    def _promised(self, before: int) -> list[tuple[Rows, Rows]]:
+        """By stream, rows and times of the punctuations before a time that act, or that wait."""
+        assert isinstance(self.join, PunctuatedJoin)  # only punctuated keys have finals
+        found = []
+        for stream, waiting in enumerate(self.gate.ends.arrivals()):
+            rows, ts = self.join.promised(stream, before)
+            rows, ts = np.concatenate([rows, waiting.row]), np.concatenate([ts, waiting.ts])
+            found.append((rows[ts < before], ts[ts < before]))
+        return found
 
     def _follow(self, idle: Sequence[bool]) -> None:
         """Raise idle streams to the slowest of the others."""
@@ -115,12 +146,8 @@ class Pipeline:
                 if silent:
                     progress.observe(beat=slowest)
 
-    def restart(self, state: JoinState) -> None:
-        """Begin again with an empty state; progress and figures stay."""
-        self.join.begin(state)
-
     def arrivals(self, stream: int, part: Admitted) -> Arrivals:
-        """The tuples of a batch that the operator wants."""
+        """The tuples of a batch that the join wants."""
         if isinstance(self.join, CountJoin) and self.join.counts_keyless(stream):
             return Arrivals.concatenate([part.tuples, part.keyless])
         return part.tuples
@@ -137,42 +164,33 @@ class Pipeline:
         self.metrics.bad[name] += part.bad
         self.metrics.beats[name] += part.beats
 
-    def _aside(self, stream: int, part: Admitted) -> Iterator[Piece]:
-        """What goes around the join: late rows that are kept, and null keys of a preserved side."""
+    def _aside(self, stream: int, part: Admitted) -> Iterator[Result]:
+        """What goes around: late rows that are kept, and null keys of a preserved stream."""
+        streams = len(self.names)
         if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
-            yield self._alone("late", stream, part.late)
+            yield Piece.alone("late", streams, stream, part.late.row, part.late.ts)
         if self.plan.preserved[stream] and len(part.keyless.ts):
             self.join.unmatched += len(part.keyless.ts)
-            alone = self._alone("unmatched", stream, part.keyless)
-            if self.order is None:
-                yield alone
-            else:
-                self.order.keep(alone)
-
-    def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
-        return Piece.alone(kind, len(self.names), stream, rows.row, rows.ts)
+            yield from self.results.take(
+                Piece.alone("unmatched", streams, stream, part.keyless.row, part.keyless.ts)
+            )
 
     # -- results ---------------------------------------------------------------------------
 
-    def results(self, pieces: Iterator[Result]) -> Iterator[Result | pa.RecordBatch]:
-        """What leaves the join: pieces, with ends where they are asked for; or finals alone.
+    def bounded(
+        self, results: Iterator[Result | pa.RecordBatch]
+    ) -> Iterator[Result | pa.RecordBatch]:
+        """Results in parts that are not too large to be gathered.
 
         None has more than `PIECE_BYTES`, but for one of a single row.
         """
-        for piece in pieces:
-            if isinstance(piece, Mixture):
-                yield from self._bounded(piece)
-            elif self.finals is not None:
-                final = self.finals.absorb(piece, self._promises())
-                if final is not None:
-                    yield from bounded([final])
-            elif piece.kind != "lapse" and (piece.kind != "end" or self.plan.punctuate):
-                yield from self._bounded(piece)
-
-    def _bounded(self, piece: Result) -> Iterator[Result]:
-        """The piece in parts that are not too large to be gathered."""
-        for start, stop in cuts(self._sizes(piece), len(piece)):
-            yield piece if stop - start == len(piece) else piece.part(start, stop)
+        for result in results:
+            if isinstance(result, pa.RecordBatch):
+                yield result
+            else:
+                for start, stop in cuts(self._sizes(result), len(result)):
+                    whole = stop - start == len(result)
+                    yield result if whole else result.part(start, stop)
 
     def _sizes(self, piece: Result) -> RowBytes:
         """The bytes of a piece's rows once they are gathered."""
@@ -189,9 +207,11 @@ class Pipeline:
                 total = total + self.payloads[stream].sizes(rows)
         return total
 
-    def record_batches(self, pieces: Iterator[Result]) -> Iterator[pa.RecordBatch]:
+    def record_batches(
+        self, results: Iterator[Result | pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
         """The same, as rows."""
-        for result in self.results(pieces):
+        for result in self.bounded(results):
             yield result if isinstance(result, pa.RecordBatch) else self.record_batch(result)
 
     def record_batch(self, piece: Result) -> pa.RecordBatch:
@@ -234,43 +254,18 @@ class Pipeline:
         """The metrics so far."""
         figures, join = self.metrics, self.join
         # Input that waits still needs what is stored for it.
-        joined = [now.now for now in self.progress] if self.order is None else self.order.joined
+        joined = self.gate.joined
         for stream, name in enumerate(self.names):
-            figures.inserted[name], figures.invalidated[name] = join.stored(stream)
             figures.stale[name] = join.state.stale_rows(
                 stream, self.plan.reaches[stream], of_the_others(joined, stream)
             )
-            figures.live_rows[name] = join.state.live_rows(stream)
-            figures.live_bytes[name] = join.state.nbytes(stream)
-            figures.peak_rows[name] = join.state.peak_rows(stream)
-            if self.plan.punctuated:
-                counted = join.counted[stream]
-                figures.punctuations[name] = int(counted.acted)
-                figures.violations[name] = int(counted.violations)
-                figures.purged[name] = int(counted.purged)
-                figures.discarded[name] = int(counted.discarded)
-                figures.skipped[name] = int(counted.skipped)
-                figures.flags[name] = join.state.live_flags(stream)
-        figures.ended, figures.ended_early = int(join.work.ended), int(join.work.early)
-        if self.finals is not None:
-            figures.finals, figures.partials = self.finals.count, self.finals.held()
-        if self.order is not None:
-            self._figures_of_order(self.order)
-        figures.comparisons, figures.checks = join.looked_at()
-        figures.candidates = join.candidates
-        figures.matches = join.matches
-        figures.unmatched = join.unmatched
+        for stage in (self.gate, self.join, self.results):
+            per_stream, whole = stage.figures()
+            for what, counts in per_stream.items():
+                setattr(figures, what, dict(zip(self.names, counts, strict=True)))
+            for what, count in whole.items():
+                setattr(figures, what, count)
         return figures
-
-    def _figures_of_order(self, order: InOrder) -> None:
-        figures = self.metrics
-        waiting = order.waiting(self.join)
-        for name, runs in zip(self.names, waiting, strict=True):
-            figures.waiting[name], figures.waiting_bytes[name] = len(runs), runs.nbytes
-            figures.peak_waiting[name] = runs.peak
-        held = order.hold.runs
-        figures.held, figures.held_bytes, figures.peak_held = len(held), held.nbytes, held.peak
-        figures.switches = order.switches
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

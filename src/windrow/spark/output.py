@@ -21,8 +21,8 @@ from pyspark.sql.pandas.types import from_arrow_type
 from windrow import expressions
 from windrow.model import JoinPlan
 from windrow.operators.arrivals import Mixture, Piece, Result
-from windrow.operators.partials import final_schema, plain_key
 from windrow.operators.pipeline import Pipeline
+from windrow.operators.results.partials import final_schema, plain_key
 from windrow.spark import blobs
 from windrow.spark.worker import begin_task
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from windrow.kernels.ends import FLAGGED
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
-from windrow.operators.punctuated_join import PunctuatedJoin, cells_of
+from windrow.operators.join.punctuated import PunctuatedJoin, cells_of
 from windrow.spark import blobs, durable, held, rebuild
 from windrow.spark.chunks import ids_of
 from windrow.spark.log import NO_STREAM, Delta, Partials
 
 if TYPE_CHECKING:
-    from windrow.operators.finals import Finals
+    from windrow.operators.results.finals import Finals
     from windrow.spark.bucket import BucketJoin
 
 #: How many blobs of partial rows there may be before they become one.

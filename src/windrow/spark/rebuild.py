@@ -22,8 +22,8 @@ from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.columns import Columns, columns_of
+from windrow.operators.join.punctuated import cells_of
 from windrow.operators.progress import of_the_others
-from windrow.operators.punctuated_join import cells_of
 from windrow.spark import held, punctuations
 from windrow.spark.chunks import ids_of
 from windrow.spark.log import Change, Entry

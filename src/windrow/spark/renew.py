@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from windrow.kernels.ends import FLAGGED
 from windrow.model import BEGINNING
 from windrow.operators.columns import columns_of
-from windrow.operators.count_join import CountJoin
 from windrow.operators.in_order import InOrder
-from windrow.operators.punctuated_join import PunctuatedJoin
+from windrow.operators.join.counted import CountJoin
+from windrow.operators.join.punctuated import PunctuatedJoin
+from windrow.operators.join.window import WindowJoin
 from windrow.operators.sizes import cuts
-from windrow.operators.window_join import WindowJoin
 from windrow.spark import durable, held, punctuations, ranges, rebuild
 from windrow.spark.log import Entry
 from windrow.state.room import HEAP

@@ -22,8 +22,7 @@ from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations
 from windrow.kernels.loops import buckets, counted, punctuated, time_lists
 from windrow.kernels.task import GROW, Batch, Task
-from windrow.model import WindrowError
-from windrow.state.lists import Lists, Snapshot
+from windrow.state.lists import Lists
 from windrow.state.room import HEAP, Room
 
 Structure = Literal["time-list", "buckets", "counted"]
@@ -231,37 +230,6 @@ class JoinState:
         own = {n.removeprefix(NODES): a for n, a in arrays.items() if n.startswith(NODES)}
         count = layout.streams * parts
         state.nodes = Lists.attach(own, count, room) if own else Lists(0, bits=NODE_BITS, chained=0)
-        return state
-
-    # -- snapshot --------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        """Plain arrays and scalars, enough to go on elsewhere. Rings are made anew there."""
-        found = {
-            "streams": self.streams,
-            "structure": self.structure,
-            "parts": self.parts,
-            **self.lists.snapshot(),
-            "nodes": self.nodes.snapshot(),
-        }
-        rows = found["records"][:, ls.ROW]
-        rows[rows != ls.EMPTY] &= ~np.int64(ls.RING)
-        return found
-
-    @classmethod
-    def restore(cls, snapshot: Snapshot) -> JoinState:
-        """The state a snapshot was taken of."""
-        structure = next((known for known in LOOPS if known == snapshot.get("structure")), None)
-        if structure is None:
-            raise WindrowError(
-                f"a snapshot names the unknown state structure '{snapshot.get('structure')}'"
-            )
-        state = cls.__new__(cls)
-        state.lists, state.nodes = Lists.restore(snapshot), Lists.restore(snapshot["nodes"])
-        parts, nodes = int(snapshot["parts"]), len(state.nodes.meta) > 0
-        state._lay_out(Layout(int(snapshot["streams"]), structure, parts, nodes=nodes))
-        for lists in (state.lists, state.nodes):
-            lists.count_empty()
         return state
 
 

@@ -1,7 +1,7 @@
 """Python's side of the block lists: allocation, growth, snapshot.
 
 The kernels in `windrow.kernels.lists` work on the arrays; here they are made, replaced by
-larger ones when a kernel reports that it lacks room, and turned into snapshots and back.
+larger ones when a kernel reports that it lacks room, and taken over from an earlier process.
 """
 
 from __future__ import annotations
@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 
 from windrow.kernels import contents
 from windrow.kernels import lists as ls
-from windrow.model import BEGINNING, WindrowError
+from windrow.model import BEGINNING
 from windrow.state.room import HEAP, Room
-
-#: Raised whenever what a snapshot means changes; a foreign one is refused.
-FORMAT = 1
-
-Snapshot = dict[str, Any]
 
 
 class Lists:
@@ -191,61 +186,8 @@ class Lists:
         rows = np.empty(self._length(lst), np.int64)
         return rows[: contents.rows_of_key(self.arrays(), lst, key, rows)]
 
-    def count_empty(self) -> None:
-        """Count the records that punctuations have emptied anew, after a restore."""
-        for lst in range(len(self.meta)):
-            emptied = self.live_records(lst)[:, ls.ROW] == ls.EMPTY
-            self.meta[lst, ls.DEAD] = int(emptied.sum())
-
     def _length(self, lst: int) -> int:
         return int(self.meta[lst, ls.NEXT] - self.meta[lst, ls.LOW])
-
-    # -- snapshot --------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        """The live records and nothing else: plain arrays, with the format's version."""
-        return {
-            "format": FORMAT,
-            "chained": self.chained,
-            "bits": int(self.pool[ls.BITS]),
-            "lengths": self.live(),
-            "records": self.live_records_of(0, 1),
-        }
-
-    @classmethod
-    def restore(cls, snapshot: Snapshot) -> Lists:
-        """The lists a snapshot was taken of."""
-        check_format("state", snapshot.get("format"), FORMAT)
-        lengths = np.asarray(snapshot["lengths"])
-        records, bits = np.asarray(snapshot["records"]), int(snapshot["bits"])
-        # The kernels check nothing, so what does not fit together must not reach them.
-        if not (
-            records.dtype == lengths.dtype == np.int64
-            and records.shape == (int(lengths.sum()), ls.COLUMNS)
-            and (lengths >= 0).all()
-            and 0 <= bits <= 16
-            and 0 <= int(snapshot["chained"]) <= len(lengths)
-        ):
-            raise WindrowError("this state snapshot is damaged: its parts do not fit together")
-        restored = cls(
-            len(lengths),
-            bits=bits,
-            chained=int(snapshot["chained"]),
-            expected=int(lengths.sum()),
-        )
-        ends = np.cumsum(lengths)
-        for lst in np.flatnonzero(lengths):
-            restored.append(int(lst), records[ends[lst] - lengths[lst] : ends[lst]])
-        return restored
-
-
-def check_format(what: str, found: object, expected: int) -> None:
-    """Refuse a snapshot of another version rather than misread it."""
-    if found != expected:
-        raise WindrowError(
-            f"this {what} snapshot has format {found!r}, but this version of windrow reads format "
-            f"{expected}; restore it with the version that wrote it"
-        )
 
 
 def _power_of_two(least: int) -> int:

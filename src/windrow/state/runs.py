@@ -77,6 +77,10 @@ class Runs:
         meta[kernel.LIVE] += len(rows)
         self.note(len(self))
 
+    def forget_peak(self) -> None:
+        """Let the high-water mark begin anew."""
+        self.meta[kernel.PEAK] = len(self)
+
     def note(self, rows: int) -> None:
         """So many rows waited, if only for a moment."""
         self.meta[kernel.PEAK] = max(self.peak, rows)

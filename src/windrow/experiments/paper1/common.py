@@ -26,8 +26,9 @@ from windrow.cost.optimizer import cells
 from windrow.cost.spread import spread
 from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.window_join import JoinConfig, WindowJoin
-from windrow.state.join_state import JoinState, Layout, Structure
+from windrow.operators.gate import Passed
+from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.state.join_state import Layout, Structure
 from windrow.workload import arrivals, selectivity
 from windrow.workload.arrivals import MICROS
 
@@ -167,7 +168,7 @@ def _run(setup: Setup, way: Way) -> Run:
 def _join(setup: Setup, way: Way) -> WindowJoin:
     reach = round(setup.window * MICROS)
     config = JoinConfig("inner", (reach, reach), (False, False), way.invalidation)
-    return WindowJoin(config, JoinState(Layout(2, way.structure, way.parts, setup.live)))
+    return WindowJoin(config, Layout(2, way.structure, way.parts, setup.live)).begin()
 
 
 def _feed(join: WindowJoin, setup: Setup, start: float, stop: float) -> float:
@@ -176,7 +177,7 @@ def _feed(join: WindowJoin, setup: Setup, start: float, stop: float) -> float:
     before = round(start * MICROS) if start > 0 else BEGINNING
     after = round(stop * MICROS)
     started = time.perf_counter()
-    for _ in join.process(batch, [before] * 2, [after] * 2):
+    for _ in join.process(Passed(batch, [before] * 2, [after] * 2)):
         pass
     return time.perf_counter() - started
 

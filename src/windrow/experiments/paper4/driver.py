@@ -28,7 +28,8 @@ from windrow.model import JoinPlan, WindrowError
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.pipeline import Pipeline
-from windrow.state.join_state import JoinState, Layout
+from windrow.operators.results import Hold
+from windrow.state.join_state import Layout
 from windrow.workload.arrivals import MICROS
 
 Times = NDArray[np.int64]
@@ -98,13 +99,13 @@ class _Driver:
         self.pipeline: Pipeline = Pipeline(
             plan,
             payloads,
-            JoinState(Layout(STREAMS, "buckets")),
+            Layout(STREAMS, "buckets"),
             clock=lambda: clock.reading(self.pipeline.join),
         )
-        order = self.pipeline.order
-        if order is None:
+        if not isinstance(self.pipeline.results, Hold):
             raise WindrowError("this plan has order='none'; give one of the three approaches")
-        self.order = order
+        self.pipeline.begin()
+        self.gate, self.hold = self.pipeline.gate, self.pipeline.results
         self.ts = [payload.columns.ts for payload in payloads]
         self.keys = [payload.columns.keys.hashes for payload in payloads]
         #: Tuples by stream that have arrived, been joined, been done: first to last, in turn.
@@ -144,14 +145,14 @@ class _Driver:
             assert isinstance(piece, Piece)
             rows = [column for column in piece.rows if column is not None]
             self.results.append(np.stack([np.full(len(piece.ts), step), piece.ts, *rows], axis=1))
-        for stream, waiting in enumerate(self.order.waiting(join)):
-            self.joined[stream] = self.fed[stream] - len(waiting)
-            passed = int(np.searchsorted(self.ts[stream], self.order.hold.released))
+        for stream in range(STREAMS):
+            self.joined[stream] = self.fed[stream] - self.gate.tuples.held(stream)
+            passed = int(np.searchsorted(self.ts[stream], self.hold.released))
             now = max(self.finished[stream], min(self.joined[stream], passed))
             self.done[stream][self.finished[stream] : now] = step
             self.finished[stream] = now
         compared, joined = join.looked_at()[0] - compared, sum(self.joined) - joined
-        self.steps.append((at, compared, joined, seconds, self.order.synchronised))
+        self.steps.append((at, compared, joined, seconds, self.gate.synchronised))
 
     def trace(self, arrived: Sequence[Seconds], first: int) -> Trace:
         """All of it."""
@@ -165,7 +166,7 @@ class _Driver:
             arrived=tuple(arrived),
             done=tuple(self.done),
             results=np.concatenate([np.empty((0, ROW_T + 1), np.int64), *self.results]),
-            switches=self.order.switches,
+            switches=self.gate.switches,
         )
 
 

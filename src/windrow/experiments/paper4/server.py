@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.window_join import WindowJoin
+from windrow.operators.join.window import WindowJoin
 
 Seconds = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """The join with count windows: x stays joinable until n later tuples of its key, or stream, came.
 
 What counts as later depends on event time, so this join runs only on input that is complete up
-to some time, in global time order (`operators.synchronise` sees to that). All tuples of one time
+to some time, in global time order (the gate sees to that). All tuples of one time
 form a group, because ties count for no window and always join:
 
     1. append the whole group, 2. expire, 3. let each tuple of the group probe the partner;

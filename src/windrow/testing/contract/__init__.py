@@ -1,7 +1,7 @@
 """What every state structure and every operator must do, whatever is inside: checks to run.
 
-    StateUnderTest     make, restore                     each of STATE_CHECKS
-    OperatorUnderTest  make, resume, arrivals, stored    each of OPERATOR_CHECKS
+    StateUnderTest     make, attach                      each of STATE_CHECKS
+    OperatorUnderTest  make, attach, arrivals, stored    each of OPERATOR_CHECKS
 
 A check takes what is under test and a seed, and raises an AssertionError that shows the input.
 It knows nothing of the implementation: a new structure or operator brings its factories and

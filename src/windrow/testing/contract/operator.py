@@ -23,7 +23,7 @@ from windrow.testing.contract.feeds import (
     two_in_three,
 )
 from windrow.testing.contract.keys import key_pool
-from windrow.testing.contract.snapshots import Snapshot, assert_refused, plain_copy
+from windrow.testing.contract.parts import Parts, elsewhere
 
 
 class Results(Protocol):
@@ -50,8 +50,8 @@ class Operator(Protocol):
     ) -> Iterable[Results]:
         """Join a batch, given each stream's progress before and after it."""
 
-    def snapshot(self) -> Snapshot:
-        """Plain data, with the version of its format under "format"."""
+    def parts(self) -> Parts:
+        """Its arrays as they are, and what else must be known with them."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class OperatorUnderTest:
     Parameters
     ----------
     make: an operator that has seen nothing yet.
-    resume: an operator that goes on from a snapshot, with the same question.
+    attach: an operator that goes on with another one's arrays, and the same question.
     arrivals: a stream's part of a batch, of times, keys and row ids.
     stored: the row ids that an operator stores of a stream.
     eager: whether what a batch's progress lets go of is gone when the batch is over.
     """
 
     make: Callable[[Question], Operator]
-    resume: Callable[[Question, Snapshot], Operator]
+    attach: Callable[[Question, Parts], Operator]
     arrivals: Callable[[Rows, Rows, Rows], Any]
     stored: Callable[[Any, int], Rows]
     eager: bool = True
@@ -121,8 +121,8 @@ def same_answer_however_batched(under_test: OperatorUnderTest, seed: int = 0) ->
             _assert_same(found, answer(question, feed), question, batches)
 
 
-def goes_on_from_snapshots(under_test: OperatorUnderTest, seed: int = 0) -> None:
-    """An operator replaced after each batch by one that its snapshot restores."""
+def goes_on_elsewhere(under_test: OperatorUnderTest, seed: int = 0) -> None:
+    """An operator replaced after each batch by one on a copy of its arrays."""
     rng = np.random.default_rng(seed)
     for question in questions(rng):
         feed = random_feed(rng, lateness=(0, int(rng.integers(5))))
@@ -130,16 +130,16 @@ def goes_on_from_snapshots(under_test: OperatorUnderTest, seed: int = 0) -> None
 
 
 def remembers_who_was_matched(under_test: OperatorUnderTest, seed: int = 0) -> None:
-    """Matched before a snapshot and let go after it: neither unmatched nor matched anew.
+    """Matched before it moves and let go after that: neither unmatched nor matched anew.
 
-    0: a0 b0 match      snapshot      9: a1 and b1 come, and a0 and b0 leave in silence
+    0: a0 b0 match      it moves      9: a1 and b1 come, and a0 and b0 leave in silence
     1: a2 stays alone                 a2 leaves as unmatched; a1 and b1 meet only each other
     """
     for question in questions(np.random.default_rng(seed)):
         feed = Feed((((0, 7, 1), (1, 8, 2), (9, 7, 4)), ((0, 7, 1), (9, 7, 4))))
         asked = Question(question.how, (3, 3), question.verify)
         _go_on(under_test, asked, feed, [(2, 1), (3, 2)])
-    # A semi join's tuple has met its partner before the snapshot, and meets another after it.
+    # A semi join's tuple has met its partner before the move, and meets another after it.
     for verify in (None, two_in_three):
         feed = Feed((((0, 7, 1),), ((0, 7, 1), (2, 7, 3))))
         _go_on(under_test, Question("semi", (3, 3), verify), feed, [(1, 1), (1, 2)])
@@ -153,18 +153,8 @@ def _go_on(
     found = []
     for batch in batches:
         found += run(under_test, operator, [batch])
-        taken = operator.snapshot()
-        operator = under_test.resume(question, plain_copy(taken))
+        operator = under_test.attach(question, elsewhere(operator.parts()))
     _assert_same(found, answer(question, feed), question, batches)
-
-
-def refuses_a_foreign_snapshot(under_test: OperatorUnderTest, seed: int = 0) -> None:
-    """A snapshot of another version is refused rather than misread."""
-    question = Question("left", (3, 3))
-    operator = under_test.make(question)
-    feed = random_feed(np.random.default_rng(seed))
-    run(under_test, operator, feed.batches(feed.evenly(5))[:2])
-    assert_refused(operator.snapshot(), lambda taken: under_test.resume(question, taken))
 
 
 def results_leave_in_their_batch(under_test: OperatorUnderTest, seed: int = 0) -> None:
@@ -271,9 +261,8 @@ def works_without_tuples(under_test: OperatorUnderTest, seed: int = 0) -> None:
 
 OPERATOR_CHECKS: tuple[Callable[[OperatorUnderTest, int], None], ...] = (
     same_answer_however_batched,
-    goes_on_from_snapshots,
+    goes_on_elsewhere,
     remembers_who_was_matched,
-    refuses_a_foreign_snapshot,
     results_leave_in_their_batch,
     frees_what_expired,
     loses_nothing_when_ahead,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from windrow.model import BEGINNING, END
 from windrow.testing.contract.keys import key_pool
-from windrow.testing.contract.snapshots import Snapshot, assert_refused, plain_copy
+from windrow.testing.contract.parts import Parts, elsewhere
 
 Rows = NDArray[np.int64]
 
@@ -40,16 +40,16 @@ class TupleState(Protocol):
     def nbytes(self, stream: int) -> int:
         """A stream's share of what is allocated."""
 
-    def snapshot(self) -> Snapshot:
-        """Plain data, with the version of its format under "format"."""
+    def parts(self) -> Parts:
+        """Its arrays as they are, and what else must be known with them."""
 
 
 @dataclass(frozen=True)
 class StateUnderTest:
-    """Factories of one state structure, and how many streams it is for."""
+    """Factories of one state structure, new and on arrays; how many streams it is for."""
 
     make: Callable[[], TupleState]
-    restore: Callable[[Snapshot], TupleState]
+    attach: Callable[[Parts], TupleState]
     streams: int = 2
 
 
@@ -185,16 +185,14 @@ def reuses_memory(under_test: StateUnderTest, seed: int = 0) -> None:
             run.compare()
 
 
-def goes_on_from_a_snapshot(under_test: StateUnderTest, seed: int = 0) -> None:
-    """A snapshot is plain data, is untouched by what follows, and restores the same state."""
+def goes_on_elsewhere(under_test: StateUnderTest, seed: int = 0) -> None:
+    """Its arrays, in other memory, are the same state, and what follows there stays there."""
     run = _Run(under_test, seed, disorder=seed % 2 * 4)
     for turn in range(4):
-        taken = run.state.snapshot()
-        model = run.model.copy()
-        plain = plain_copy(taken)
+        taken, model = elsewhere(run.state.parts()), run.model.copy()
         run.steps(5)
-        _assert_same_contents(under_test.restore(taken), model, run.keys)
-        run.state, run.model = under_test.restore(plain), model
+        _assert_same_contents(under_test.attach(elsewhere(taken)), model, run.keys)
+        run.state, run.model = under_test.attach(taken), model
         run.compare()
         run.steps(8)
         if turn == 2:
@@ -202,18 +200,10 @@ def goes_on_from_a_snapshot(under_test: StateUnderTest, seed: int = 0) -> None:
                 run.expire(stream, 0, END)
 
 
-def refuses_a_foreign_format(under_test: StateUnderTest, seed: int = 0) -> None:
-    """A snapshot of another version is refused rather than misread."""
-    run = _Run(under_test, seed)
-    run.append(0, 3)
-    assert_refused(run.state.snapshot(), under_test.restore)
-
-
 STATE_CHECKS: tuple[Callable[[StateUnderTest, int], None], ...] = (
     follows_a_model,
     follows_a_model_out_of_order,
     grows,
     reuses_memory,
-    goes_on_from_a_snapshot,
-    refuses_a_foreign_format,
+    goes_on_elsewhere,
 )

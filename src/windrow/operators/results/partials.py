@@ -26,13 +26,15 @@ LATEST, HASH, OWNER = "latest", "hash", "owner"
 
 
 class PartialRows:
-    """Partial rows by number, in the batches they came in. `open` fetches one that is elsewhere."""
+    """Partial rows by number, in the batches they came in. `open_blob` fetches one."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(
+        self, schema: pa.Schema, open_blob: Callable[[int], pa.RecordBatch] | None = None
+    ) -> None:
         self.schema = schema
         self.firsts: list[int] = []
         self.batches: list[pa.RecordBatch | int] = []
-        self.open: Callable[[int], pa.RecordBatch] | None = None
+        self.open = open_blob
 
     def add(self, first: int, batch: pa.RecordBatch | int) -> None:
         """Rows from `first` on: a batch, or the number to open it by."""

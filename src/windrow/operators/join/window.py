@@ -20,24 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import cells, task
 from windrow.kernels.task import Batch, Task
-from windrow.model import How, Invalidation, WindrowError
+from windrow.model import How, Invalidation
 from windrow.operators.arrivals import Arrivals, Piece
-from windrow.operators.flags import Flags
-from windrow.operators.synchronise import Synchronise
-from windrow.state.join_state import JoinState
-from windrow.state.lists import Snapshot, check_format
-from windrow.state.room import Room
+from windrow.operators.gate import Passed
+from windrow.operators.join.flags import Flags
+from windrow.operators.stage import Figures, Parts
+from windrow.state.join_state import JoinState, Layout
+from windrow.state.room import HEAP, Room
 
-FORMAT = 3
 #: Judges candidates, given their row ids by stream.
 Verify = Callable[[Sequence[NDArray[np.int64]]], NDArray[np.bool_]]
+#: The row ids of a stream that wait.
+Coming = Callable[[int], NDArray[np.int64]]
 
 STRATEGIES: dict[Invalidation, int] = {
     "probe": task.PROBE,
@@ -71,25 +72,26 @@ class JoinConfig:
 class WindowJoin:
     """The operator. One `process` call per batch; results come as pieces while it runs."""
 
-    def __init__(self, config: JoinConfig, state: JoinState) -> None:
+    def __init__(self, config: JoinConfig, layout: Layout, coming: Coming | None = None) -> None:
         self.config = config
-        #: Where tuples wait that will come with row ids from before, if they do.
-        self.waiting: Synchronise | None = None
+        self.layout = layout
+        #: The ids of rows of a stream that wait and will come yet.
+        self.coming = coming
         self.matches = 0
         self.unmatched = 0
         self.candidates = 0
         self._tuples = np.empty((0, 3), np.int64)
-        self._task = self._new_task(state)
+        self._task = self._new_task()
         self.counted, self.work = self._task.counted, self._task.work[0]
-        self.begin(state)
 
-    def begin(self, state: JoinState) -> None:
+    def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state. What has been counted stays."""
-        self.state = state
-        self.flags = Flags(state.streams, state.lists.room)
+        self.state = JoinState(self.layout, room)
+        self.flags = Flags(self.layout.streams, room)
+        return self
 
-    def _new_task(self, state: JoinState) -> Task:
-        config, made = self.config, task.new(state.streams, state.lists.arrays(), BUFFER_ROWS)
+    def _new_task(self) -> Task:
+        config, made = self.config, task.new(self.layout.streams, BUFFER_ROWS)
         made.asked.reach, made.asked.preserved = config.reaches, config.preserved
         settled = config.verify is None
         made.rules.mark = settled and config.flagged
@@ -98,17 +100,17 @@ class WindowJoin:
         made.rules.strategy = STRATEGIES[config.invalidation]
         return made
 
+    def invalidate(self, strategy: Invalidation) -> None:
+        """Go on with another strategy."""
+        self._task.rules.strategy = STRATEGIES[strategy]
+
     # -- a batch ---------------------------------------------------------------------------
 
-    def process(
-        self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
-    ) -> Iterator[Piece]:
-        """Join a batch. `before` and `after`: each stream's progress around it."""
+    def process(self, passed: Passed) -> Iterator[Piece]:
+        """Join what the gate has let through."""
         if self.config.flagged:
-            self._cover(arrivals)
-        yield from self._run(
-            self._arrange([side.in_time_order() for side in arrivals]), before, after
-        )
+            self._cover(passed.tuples)
+        yield from self._run(self._arrange(passed.tuples), passed.before, passed.after)
 
     def _run(self, batch: Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
         """Run a batch through the kernel, handing results over whenever a buffer is full."""
@@ -126,7 +128,7 @@ class WindowJoin:
         return self.state.run(now, batch)
 
     def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
-        """Lay the tuples out by cell, stream and time."""
+        """Lay the tuples out by cell and stream; they are in time order."""
         counts = np.zeros((len(sides), self.state.cells), np.int64)
         for side, count in zip(sides, counts, strict=True):
             cells.count_cells(side.key, count)
@@ -165,9 +167,9 @@ class WindowJoin:
     def _known(self, stream: int) -> NDArray[np.int64]:
         """The row ids from before that may still be asked for."""
         stored = self.state.rows(stream)
-        if self.waiting is None:
+        if self.coming is None:
             return stored
-        return np.concatenate([stored, self.waiting.rows(stream)])
+        return np.concatenate([stored, self.coming(stream)])
 
     # -- results ---------------------------------------------------------------------------
 
@@ -222,55 +224,42 @@ class WindowJoin:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def parts(self) -> Parts:
         """The operator between two batches: its arrays as they are, and what else it must know."""
-        flags = self.flags
-        arrays = {**self.state.arrays(), "flags": flags.bytes, "pinned": flags.pinned}
-        facts = {
-            "parts": self.state.parts,
-            "base": flags.base,
-            "ends": flags.ends,
-            "size": flags.size,
-        }
-        return arrays, facts
+        arrays, facts = self.flags.parts()
+        return {**self.state.arrays(), **arrays}, {**facts, "parts": self.state.parts}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
-        self.state = JoinState.attach(self.state.layout, facts["parts"], arrays, room)
-        self.flags = Flags(self.state.streams, room)
-        self.flags.base, self.flags.ends = list(facts["base"]), list(facts["ends"])
-        self.flags.size, self.flags.bytes = list(facts["size"]), arrays["flags"]
-        self.flags.pinned = arrays["pinned"]
+        self.state = JoinState.attach(self.layout, facts["parts"], arrays, room)
+        self.flags = Flags.attach(arrays, facts, room)
 
-    # -- snapshot --------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        """The operator between two batches, as plain data."""
-        return {
-            "format": FORMAT,
-            "how": self.config.how,
-            "reaches": list(self.config.reaches),
-            "flags": self.flags.snapshot(),
-            "state": self.state.snapshot(),
+    def figures(self) -> Figures:
+        """What it stores, and what it has done."""
+        state, counted, work = self.state, self.counted, self.work
+        streams = range(state.streams)
+        per_stream = {
+            "inserted": counted.inserted.tolist(),
+            "invalidated": counted.dropped.tolist(),
+            "live_rows": [state.live_rows(stream) for stream in streams],
+            "live_bytes": [state.nbytes(stream) for stream in streams],
+            "peak_rows": [state.peak_rows(stream) for stream in streams],
         }
+        whole = {
+            "comparisons": int(work.comparisons),
+            "checks": int(work.checks),
+            "candidates": self.candidates,
+            "matches": self.matches,
+            "unmatched": self.unmatched,
+        }
+        return per_stream, whole
 
-    def resume(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot. The question must be the same."""
-        check_format("join", snapshot.get("format"), FORMAT)
-        for name, mine in (("how", self.config.how), ("reaches", list(self.config.reaches))):
-            if snapshot.get(name) != mine:
-                raise WindrowError(
-                    f"this snapshot is of a join with {name} {snapshot.get(name)!r} and cannot go "
-                    f"on with {mine!r}"
-                )
-        state = JoinState.restore(snapshot["state"])
-        flags = Flags.restore(snapshot["flags"])
-        if state.structure != self.state.structure:
-            raise WindrowError(
-                f"this snapshot has the structure {state.structure!r} and cannot go on as "
-                f"{self.state.structure!r}"
-            )
-        there = all(flags.has(s, state.rows(s)) for s in range(state.streams))
-        if self.config.flagged and not there:
-            raise WindrowError("this join snapshot is damaged: stored rows have no matched flag")
-        self.state, self.flags = state, flags
+    def forget_peaks(self) -> None:
+        """The state's are its own."""
+
+    def standing(self) -> dict[str, Any]:
+        """Nothing that the log does not have."""
+        return {}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Nothing to take over."""

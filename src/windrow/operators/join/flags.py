@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import Matched
+from windrow.operators.stage import Parts
 from windrow.state.room import HEAP, Room
 
 MATCHED, NOTED = 1, 2
@@ -152,26 +153,17 @@ class Flags:
         self.bytes[self._places(stream, old)] |= NOTED
         return np.concatenate([old, places + self.base[stream]])
 
-    def snapshot(self) -> dict[str, Any]:
-        """The flags in use, as plain data."""
-        used = [end - base for end, base in zip(self.ends, self.base, strict=True)]
-        stretches = [self.stretch(stream)[: used[stream]].copy() for stream in range(self.streams)]
-        return {
-            "base": np.array(self.base),
-            "stretches": stretches,
-            "pinned": self.pinned.copy(),
-            "pinned_flags": self.bytes[: len(self.pinned)].copy(),
-        }
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> Parts:
+        """The arrays as they are, and what they mean."""
+        facts = {"base": self.base, "ends": self.ends, "size": self.size}
+        return {"flags": self.bytes, "pinned": self.pinned}, facts
 
     @classmethod
-    def restore(cls, snapshot: dict[str, Any]) -> Flags:
-        """The flags a snapshot was taken of."""
-        stretches = snapshot["stretches"]
-        flags = cls(len(stretches))
-        flags.base = [int(base) for base in snapshot["base"]]
-        flags.size = [len(stretch) for stretch in stretches]
-        flags.ends = [base + size for base, size in zip(flags.base, flags.size, strict=True)]
-        flags.pinned = np.array(snapshot["pinned"])
-        parts = [snapshot["pinned_flags"], *stretches, np.zeros(1, np.uint8)]
-        flags.bytes = np.concatenate(parts)
+    def attach(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> Flags:
+        """Go on with the arrays of `parts`, in place."""
+        flags = cls(len(facts["base"]), room)
+        flags.base, flags.ends, flags.size = (list(facts[n]) for n in ("base", "ends", "size"))
+        flags.bytes, flags.pinned = arrays["flags"], arrays["pinned"]
         return flags

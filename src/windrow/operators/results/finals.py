@@ -27,8 +27,8 @@ last digits; all other aggregates are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,8 @@ from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
-from windrow.operators.partials import (
+from windrow.operators.payload import Payload
+from windrow.operators.results.partials import (
     HASH,
     LATEST,
     OWNER,
@@ -54,10 +55,10 @@ from windrow.operators.partials import (
     partial_schema,
     value_of,
 )
-from windrow.operators.payload import Payload
-from windrow.operators.sizes import RowBytes, cuts
+from windrow.operators.sizes import RowBytes, bounded, cuts
+from windrow.operators.stage import Figures, Parts
 from windrow.state.lists import Lists
-from windrow.state.room import Room
+from windrow.state.room import HEAP, Room
 
 #: A store with fewer rows than this is not worth writing anew.
 LEAST_RENEWED = 1000
@@ -69,18 +70,23 @@ MOST_GAPS = 4
 GAP = "gap"
 
 
-class Promised(Protocol):
-    """Knows which punctuations have come."""
-
-    def promised(self, before: int) -> list[tuple[Rows, Rows]]:
-        """By stream, row ids and times of those with a time before this that count still."""
+#: By stream, row ids and times of the punctuations with a time before this that count still.
+Promised = Callable[[int], list[tuple[Rows, Rows]]]
 
 
 class Finals:
-    """The open keys' partial results. `told`: somebody writes down what is added and taken."""
+    """The open keys' partial results. `told`: a log wants to know what is added and taken."""
 
-    def __init__(self, plan: JoinPlan, payloads: Sequence[Payload], told: bool = False) -> None:
+    def __init__(
+        self,
+        plan: JoinPlan,
+        payloads: Sequence[Payload],
+        promised: Promised,
+        told: bool = False,
+        open_blob: Callable[[int], pa.RecordBatch] | None = None,
+    ) -> None:
         self.told = told
+        self.promised = promised
         #: Results up to this time are settled: a punctuation that is yet to come parts none.
         self.settled = BEGINNING
         self.plan = plan
@@ -88,27 +94,48 @@ class Finals:
         self.count = 0
         self.schema = final_schema(plan)
         self.partial = partial_schema(plan)
-        self.store = PartialRows(self.partial)
-        self.index = Lists(1, bits=6, chained=1)
+        self.open_blob = open_blob
+
+    def begin(self, room: Room = HEAP) -> Finals:
+        """Start with no partial rows, and an index made in that room."""
+        self.store = PartialRows(self.partial, self.open_blob)
+        self.index = Lists(1, bits=6, chained=1, room=room)
         self.next_row = 0
         self._results: list[Piece] = []
         self._ends: list[Piece] = []
-        # What has been added and taken, for whoever writes it down; and whether all rows have
-        # been numbered anew meanwhile.
+        # What has been added and taken, for the log; and whether all rows have been numbered anew
+        # meanwhile.
         self._added: list[tuple[int, pa.RecordBatch]] = []
         self._taken: list[NDArray[np.int64]] = []
         self.renewed = False
-
-    def begin(self, room: Room) -> None:
-        """Start with an empty index, made in that room."""
-        self.index = Lists(1, bits=6, chained=1, room=room)
+        return self
 
     def held(self) -> int:
         """How many partial rows there are."""
         return int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
 
-    def absorb(self, piece: Piece, promises: Promised) -> pa.RecordBatch | None:
+    def expect(self, after: Sequence[int]) -> None:
+        """A batch begins. A punctuation that is yet to come has a time that is not passed yet."""
+        pairs = zip(self.plan.streams, after, strict=True)
+        self.settled = min(now for stream, now in pairs if stream.punctuated) + self.plan.span
+
+    def take(self, piece: Piece) -> Iterator[pa.RecordBatch]:
         """Take a piece in. The end of a drain, a piece without rows, may give final rows."""
+        final = self._absorb(piece)
+        if final is not None:
+            yield from bounded([final])
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Merge rows once there are twice as many as last time: each is read a few times at most.
+
+        What merging left is the store's first batch, also in a store that was loaded. Should all of
+        that have been taken since, as much has been read as was left, and it may be done again.
+        """
+        if self.held() >= max(LEAST_MERGED, 2 * self.store.first_rows(self.next_row)):
+            self.merge()
+        yield from ()
+
+    def _absorb(self, piece: Piece) -> pa.RecordBatch | None:
         if piece.kind in ("match", "unmatched"):
             self._results.append(piece)
         elif piece.kind in ("end", "lapse") and len(piece.ts):
@@ -121,7 +148,7 @@ class Finals:
         times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
         hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
         for group in self._bounded(results):
-            self._add(group, hashes, times, promises)
+            self._add(group, hashes, times)
         if not len(times):
             return None
         names = self.schema.names[: len(self.plan.streams[0].key or ())]
@@ -161,7 +188,6 @@ class Finals:
         results: Sequence[Piece],
         ended: NDArray[np.int64],
         until: NDArray[np.int64],
-        promises: Promised,
     ) -> None:
         """Aggregate what came, apart for each life of a key, and store it."""
         tables = [self._columns(piece) for piece in results]
@@ -171,7 +197,7 @@ class Finals:
         hashes = raw.column(HASH).to_numpy()
         times = raw.column(LATEST).to_numpy()
         # All of these grow with the time, so lives have the same sum only if none parts them.
-        lives = lives_of(hashes, times, ended, until) + self._lives(hashes, times, promises)
+        lives = lives_of(hashes, times, ended, until) + self._lives(hashes, times)
         lives += gaps_of(hashes, times, self.plan.span)
         raw = raw.append_column(OWNER, pa.array(lives))
         keys = [name for name in raw.column_names if name.startswith("key_")]
@@ -187,13 +213,11 @@ class Finals:
         (batch,) = table.select(self.partial.names).cast(self.partial).combine_chunks().to_batches()
         self._append(batch)
 
-    def _lives(
-        self, hashes: NDArray[np.int64], times: NDArray[np.int64], promises: Promised
-    ) -> NDArray[np.int64]:
+    def _lives(self, hashes: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.int64]:
         """By row, a number that grows with its key's time wherever an end may part results."""
         span = self.plan.span
         keys, until = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for stream, (rows, ts) in enumerate(promises.promised(int(times.max()) - span)):
+        for stream, (rows, ts) in enumerate(self.promised(int(times.max()) - span)):
             if len(rows):
                 columns = self._keys(stream, rows)
                 keys.append(hash_keys(columns, len(rows)).hashes)
@@ -241,7 +265,7 @@ class Finals:
                 else self.payloads[final.stream].column(final.column, rows)
             )
         table = pa.table(arrays)
-        # A null key is nobody's, so it never ends.
+        # A null key is never punctuated, so it never ends.
         return table if hashed.null is None else table.filter(pa.array(~hashed.null))
 
     def _keys(self, stream: int, rows: Rows | None) -> list[pa.Array]:
@@ -329,25 +353,16 @@ class Finals:
 
     # -- merging ---------------------------------------------------------------------------
 
-    def merge_if_many(self, promises: Promised) -> None:
-        """Merge rows once there are twice as many as last time: each is read a few times at most.
-
-        What merging left is the store's first batch, also in a store that was loaded. Should all of
-        that have been taken since, as much has been read as was left, and it may be done again.
-        """
-        if self.held() >= max(LEAST_MERGED, 2 * self.store.first_rows(self.next_row)):
-            self.merge(promises)
-
-    def merge(self, promises: Promised) -> None:
+    def merge(self) -> None:
         """Make one row of those of a key that no end can part, and number what is left anew."""
         left = self._left()
         if left.num_rows:
-            left = self._merged(left, promises)
+            left = self._merged(left)
         self._restart(left)
 
-    def _merged(self, left: pa.Table, promises: Promised) -> pa.Table:
+    def _merged(self, left: pa.Table) -> pa.Table:
         hashes, times = left.column(HASH).to_numpy(), left.column(LATEST).to_numpy()
-        lives = self._lives(hashes, times, promises)
+        lives = self._lives(hashes, times)
         gaps = np.minimum(gaps_to_newest(hashes, times, self.plan.span), MOST_GAPS - 1)
         left = left.append_column(OWNER, pa.array(lives)).append_column(GAP, pa.array(gaps))
         keys = [name for name in self.partial.names if name.startswith("key_")]
@@ -363,8 +378,7 @@ class Finals:
         return self.store.take(records[records[:, ls.ROW] != ls.EMPTY, ls.ROW])
 
     def _restart(self, left: pa.Table) -> None:
-        opener, self.store = self.store.open, PartialRows(self.partial)
-        self.store.open = opener
+        self.store = PartialRows(self.partial, self.open_blob)
         self.index = Lists(1, bits=6, chained=1, expected=left.num_rows, room=self.index.room)
         self.next_row = 0
         self.renewed = True
@@ -372,7 +386,7 @@ class Finals:
         for batch in left.combine_chunks().to_batches():
             self._append(batch)
 
-    # -- for whoever writes it down --------------------------------------------------------
+    # -- for the log -----------------------------------------------------------------------
 
     def take_added(self) -> list[tuple[int, pa.RecordBatch]]:
         """What was added since this was last asked: the first number, and the rows."""
@@ -395,19 +409,18 @@ class Finals:
             self._put(first, batch, taken)
         self.next_row = next_row
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def parts(self) -> Parts:
         """The index's arrays as they are, and what else must be known."""
         arrays = {f"finals_{name}": array for name, array in self.index.parts().items()}
         return arrays, {"next_partial": self.next_row}
 
-    def attach(
-        self,
-        arrays: dict[str, NDArray[Any]],
-        facts: dict[str, Any],
-        room: Room,
-        partials: Sequence[Any],
-    ) -> None:
-        """Go on with the arrays of `parts`; `partials` say which blob has which rows."""
+    def find(self, first: int, blob: int) -> None:
+        """Partial rows from a number on are in a blob, which is opened when they are asked for."""
+        self.store.add(first, blob)
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `parts`, in place. The rows are in blobs: `find`."""
+        self.begin()
         own = {
             name.removeprefix("finals_"): array
             for name, array in arrays.items()
@@ -415,5 +428,17 @@ class Finals:
         }
         self.index = Lists.attach(own, 1, room)
         self.next_row = facts["next_partial"]
-        for part in partials:
-            self.store.add(part.first, part.number)
+
+    def figures(self) -> Figures:
+        """Finals that have left, and partial rows that are held."""
+        return {}, {"finals": self.count, "partials": self.held()}
+
+    def forget_peaks(self) -> None:
+        """There are none."""
+
+    def standing(self) -> dict[str, Any]:
+        """Nothing that the log does not have."""
+        return {}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Nothing to take over."""

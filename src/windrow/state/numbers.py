@@ -1,4 +1,4 @@
-"""A directory of keys: each key once, with a number. Count windows need it to count by key.
+"""Numbers of keys: each key once, with a number. Count windows need them to count by key.
 
 Hashes can collide, and counting two keys as one would be wrong, so a number is a key's only
 after the key columns have been compared with those of the row that stands for it. A key whose
@@ -8,12 +8,13 @@ number belongs to another tries again with its hash salted by the round. Numbers
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels import contents, hashing
-from windrow.state.lists import Lists, Snapshot
+from windrow.state.lists import Lists
 from windrow.state.room import HEAP, Room
 
 #: Are these rows' keys (of the asking stream) those of these standing rows? Pair by pair.
@@ -23,7 +24,7 @@ SameKey = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], ND
 ABSENT = -1
 
 
-class Directory:
+class KeyNumbers:
     """Key numbers by hash, verified; and for each number a row that has the key."""
 
     def __init__(self, room: Room = HEAP) -> None:
@@ -91,18 +92,21 @@ class Directory:
         self.stands[1, found[fresh]] = rows[fresh]
         return found
 
-    def snapshot(self) -> Snapshot:
-        """Plain data."""
-        return {
-            "keys": self.lists.snapshot(),
-            "stands": self.stands[:, : self.count + 1].copy(),
-        }
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The arrays as they are, and how many keys there are."""
+        arrays = {f"numbers_{name}": array for name, array in self.lists.parts().items()}
+        return {**arrays, "stands": self.stands}, {"keys": self.count}
 
     @classmethod
-    def restore(cls, snapshot: Snapshot) -> Directory:
-        """The directory a snapshot was taken of."""
-        directory = cls()
-        directory.lists = Lists.restore(snapshot["keys"])
-        directory.stands = np.array(snapshot["stands"])
-        directory.count = directory.stands.shape[1] - 1
-        return directory
+    def attach(
+        cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room
+    ) -> KeyNumbers:
+        """Go on with the arrays of `parts`, in place."""
+        prefix = "numbers_"
+        mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        numbers = cls(room)
+        numbers.lists = Lists.attach(mine, 1, room)
+        numbers.stands, numbers.count = arrays["stands"], facts["keys"]
+        return numbers

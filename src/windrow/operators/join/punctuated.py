@@ -1,11 +1,11 @@
 """The window join with punctuations: paper 3's PWJoin, and PJoin where there is no window.
 
-    arrivals ------------------+
-                               +--> kernel: invalidate, probe, insert, purge --> pieces, ends
-    punctuations --> pending --+       tuples  I-Nodes
+    tuples --------+
+                   +--> kernel: invalidate, probe, insert, purge --> pieces, ends
+    punctuations --+       tuples  I-Nodes
 
 A punctuation (k, t) acts once its stream's progress reaches t, after the tuples up to t; until
-then it is pending. Inside the batch where it acts it takes its place in time order.
+then the gate keeps it. Inside the batch where it acts it takes its place in time order.
 
 Keys are hashes here. Where equal hashes are not proof enough, each thing that a flag does to a row
 is checked on the key columns, and a collision stops the join: better than a wrong answer.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,11 @@ from windrow.kernels import ends as told
 from windrow.kernels.task import Batch, Task
 from windrow.model import BEGINNING, END, WindrowError
 from windrow.operators.arrivals import Arrivals, Kind, Piece
-from windrow.operators.broken import broken
-from windrow.operators.window_join import BUFFER_ROWS, JoinConfig, WindowJoin
-from windrow.state.join_state import JoinState
-from windrow.state.lists import Snapshot
-from windrow.state.room import Room
+from windrow.operators.gate import Passed
+from windrow.operators.join.window import BUFFER_ROWS, Coming, JoinConfig, WindowJoin
+from windrow.operators.stage import Figures, Parts
+from windrow.state.join_state import Layout
+from windrow.state.room import HEAP, Room
 
 #: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
 SameRows = Callable[
@@ -58,94 +58,82 @@ class Promises:
 
 
 class PunctuatedJoin(WindowJoin):
-    """The operator. `announce` a batch's punctuations before its `process`."""
+    """The operator."""
 
     def __init__(
-        self, config: JoinConfig, promises: Promises, state: JoinState, names: Sequence[str]
+        self,
+        config: JoinConfig,
+        layout: Layout,
+        promises: Promises,
+        names: Sequence[str],
+        coming: Coming | None = None,
     ) -> None:
+        super().__init__(config, layout, coming)
         self.promises = promises
         self.names = names
-        super().__init__(config, state)
         asked, rules = self._task.asked, self._task.rules
         asked.early, rules.span = promises.early, promises.span
         rules.tell = promises.told or promises.same is not None or promises.fail
+        self._ends = np.empty((4, BUFFER_ROWS // 8), np.int64)
+        self._touched = np.empty((6, BUFFER_ROWS), np.int64)
 
-    def begin(self, state: JoinState) -> None:
-        """Start with an empty state and no promise known."""
-        super().begin(state)
-        streams = range(state.streams)
-        self.pending = [Arrivals.empty() for _ in streams]
+    def begin(self, room: Room = HEAP) -> Self:
+        """Start with an empty state and no punctuation."""
+        super().begin(room)
+        self._forget()
+        return self
+
+    def _forget(self) -> None:
         #: By stream, the rows that flags have removed since this was last emptied.
-        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in streams]
+        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in self.names]
         #: And what became of flags: (what, stream, row id, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
         self._seen = BEGINNING
         self._plain = False
         #: Has any punctuation acted on this state?
         self._acted = False
-        none = np.zeros(state.cells, np.int64)
-        self._said = told.Punctuations(
-            state.nodes.arrays(), np.empty((0, 4), np.int64), none, none,
-            np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64),
-        )  # fmt: skip
+        self._said = self._in_order([Arrivals.empty()] * len(self.names))
 
     # -- a batch ---------------------------------------------------------------------------
 
-    def announce(self, ends: Sequence[Arrivals]) -> None:
-        """Punctuations that have come: times, key hashes, row ids."""
-        self.pending = [
-            Arrivals.concatenate([waiting, new])
-            for waiting, new in zip(self.pending, ends, strict=True)
-        ]
-
-    def process(
-        self, arrivals: Sequence[Arrivals], before: Sequence[int], after: Sequence[int]
-    ) -> Iterator[Piece]:
-        """Join a batch, and let the punctuations act that progress has reached."""
-        self._take_due(after)
-        arrivals = [self._kept(stream, side) for stream, side in enumerate(arrivals)]
+    def process(self, passed: Passed) -> Iterator[Piece]:
+        """Join what has passed, and let its punctuations act."""
+        self._said = self._in_order(passed.ends)
+        for stream, (rows, promises) in enumerate(passed.breaches):
+            self._broken(stream, rows, promises)
         # For the whole batch: the kernels cannot take over from each other in the middle.
         self._plain = self._is_plain()
         # A stream that has ended is at the end of time, which is no time that was seen.
-        known = [now + self.promises.lateness for now in before if BEGINNING < now < END]
-        newest = [int(side.ts.max()) for side in arrivals if len(side.ts)]
+        lateness = self.promises.lateness
+        known = [now + lateness for now in passed.before if BEGINNING < now < END]
+        newest = [int(side.ts.max()) for side in passed.tuples if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
-        yield from super().process(arrivals, before, after)
+        yield from super().process(passed)
 
-    def _kept(self, stream: int, arrivals: Arrivals) -> Arrivals:
-        """The tuples that break no promise which still waits. The others are violations."""
-        waiting = self.pending[stream]
-        places, promises = broken(arrivals, waiting, self.promises.span)
-        if not len(places):
-            return arrivals
-        touched = np.zeros((6, len(places)), np.int64)
-        touched[0], touched[1], touched[2] = told.VIOLATED, stream, arrivals.row[places]
-        touched[3], touched[4] = stream, waiting.row[promises]
-        self.counted[stream].violations += len(places)
-        self._note(touched)
-        kept = np.ones(len(arrivals.ts), np.bool_)
-        kept[places] = False
-        return arrivals.chosen(kept)
+    def _broken(self, stream: int, rows: NDArray[np.int64], promises: NDArray[np.int64]) -> None:
+        """Count tuples that break promises which still wait."""
+        if len(rows):
+            touched = np.zeros((6, len(rows)), np.int64)
+            touched[0], touched[1], touched[2] = told.VIOLATED, stream, rows
+            touched[3], touched[4] = stream, promises
+            self.counted[stream].violations += len(rows)
+            self._note(touched)
 
-    def _take_due(self, after: Sequence[int]) -> None:
-        """Take the punctuations that act now out of the pending ones: by cell, in time order."""
+    def _in_order(self, ends: Sequence[Arrivals]) -> told.Punctuations:
+        """Punctuations that act now: by cell, in time order."""
         cells = self.state.cells
-        events = np.empty((0, 4), np.int64)
-        if any(len(waiting.ts) for waiting in self.pending):
-            parts = []
-            for stream, waiting in enumerate(self.pending):
-                acts = waiting.ts <= after[stream]
-                self.pending[stream] = waiting.chosen(~acts)
-                now = waiting.chosen(acts)
-                side = np.full(len(now.ts), stream, np.int64)
-                parts.append(np.stack([now.ts, now.key, now.row, side], axis=1))
-            events = np.concatenate(parts)
+        parts = [
+            np.stack([now.ts, now.key, now.row, np.full(len(now.ts), stream, np.int64)], axis=1)
+            for stream, now in enumerate(ends)
+        ]
+        events = np.concatenate(parts)
         cell = cells_of(events[:, 1], cells)
-        order = np.lexsort((events[:, 0], cell))
+        events = np.ascontiguousarray(events[np.lexsort((events[:, 0], cell))])
         counts = np.bincount(cell, minlength=cells)
         end = np.cumsum(counts)
-        events = np.ascontiguousarray(events[order])
-        self._said = self._said._replace(events=events, at=end - counts, end=end)
+        return told.Punctuations(
+            self.state.nodes.arrays(), events, end - counts, end, self._ends, self._touched
+        )
 
     def _visit(self, now: Task, batch: Batch) -> int:
         if self._plain:
@@ -180,7 +168,7 @@ class PunctuatedJoin(WindowJoin):
         if any(self.promises.early):
             # The other stream's word is what ends a key then, and it will come.
             ends, lapsed = ends[:, ~lapsed], lapsed[~lapsed]
-        streams = len(self.pending)
+        streams = len(self.names)
         kinds: tuple[Kind, ...] = ("end", "lapse")
         for stream in range(streams):
             for kind in kinds:
@@ -232,51 +220,43 @@ class PunctuatedJoin(WindowJoin):
         """Mark the last tuples of punctuated keys, in a state that was filled from outside."""
         self.state.mark_rings(self.promises.span)
 
-    def promised(self, before: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """By stream, rows and times of the punctuations before a time that are flags or to act.
+    def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and times of a stream's punctuations before a time that are flags or act now.
 
         Those that act in the batch under way are among them, whether they have or not.
         """
-        found = []
         acting = self._said.events
-        for stream, waiting in enumerate(self.pending):
-            flags, now = self.state.flags_before(stream, before), acting[acting[:, 3] == stream]
-            rows = np.concatenate([flags.row, waiting.row, now[:, 2]])
-            ts = np.concatenate([flags.ts, waiting.ts, now[:, 0]])
-            found.append((rows[ts < before], ts[ts < before]))
-        return found
+        flags, now = self.state.flags_before(stream, before), acting[acting[:, 3] == stream]
+        return np.concatenate([flags.row, now[:, 2]]), np.concatenate([flags.ts, now[:, 0]])
+
+    # -- figures ---------------------------------------------------------------------------
+
+    def figures(self) -> Figures:
+        """As of a window join, with what punctuations have done."""
+        per_stream, whole = super().figures()
+        counted, work, state = self.counted, self.work, self.state
+        per_stream |= {
+            "punctuations": counted.acted.tolist(),
+            "violations": counted.violations.tolist(),
+            "purged": counted.purged.tolist(),
+            "discarded": counted.discarded.tolist(),
+            "skipped": counted.skipped.tolist(),
+            "flags": [state.live_flags(stream) for stream in range(state.streams)],
+        }
+        return per_stream, whole | {"ended": int(work.ended), "ended_early": int(work.early)}
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def parts(self) -> Parts:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         arrays, facts = super().parts()
-        for stream, waiting in enumerate(self.pending):
-            arrays[f"pending_{stream}"] = np.stack([waiting.ts, waiting.key, waiting.row])
         return arrays, {**facts, "seen": self._seen, "acted": self._acted}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `parts`, in place."""
         super().attach(arrays, facts, room)
-        streams = range(self.state.streams)
-        self.pending = [Arrivals(*arrays[f"pending_{stream}"]) for stream in streams]
+        self._forget()
         self._seen, self._acted = facts["seen"], facts["acted"]
-
-    # -- snapshot --------------------------------------------------------------------------
-
-    def snapshot(self) -> Snapshot:
-        """The operator between two batches, as plain data."""
-        pending = [np.stack([waiting.ts, waiting.key, waiting.row]) for waiting in self.pending]
-        return {**super().snapshot(), "pending": pending, "seen": self._seen}
-
-    def resume(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot. The question must be the same."""
-        if "pending" not in snapshot:
-            raise WindrowError("this snapshot is of a join without punctuations")
-        super().resume(snapshot)
-        self.mark_rings()
-        self.pending = [Arrivals(*waiting) for waiting in snapshot["pending"]]
-        self._seen = snapshot["seen"]
 
 
 def cells_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""The join itself: what has passed the gate in, pieces of results out."""
