@@ -93,18 +93,18 @@ def test_no_tuples_at_all() -> None:
 
 
 def test_expected_is_what_the_windows_hold() -> None:
-    assert chosen(plan()).expected == 600_000
-    assert chosen(plan(window=TimeWindow(3600 * SECOND))).expected == 2_400_000, "all there is"
-    assert chosen(plan(window=CountWindow(5))).expected == 2_400_000
+    assert chosen(plan()).layout.expected == 600_000
+    assert chosen(plan(window=TimeWindow(3600 * SECOND))).layout.expected == 2_400_000, "all there is"
+    assert chosen(plan(window=CountWindow(5))).layout.expected == 2_400_000
     endless = Statistics((1e6, 1e6), 1000)
-    assert chosen(plan(), endless).expected == MOST_EXPECTED
+    assert chosen(plan(), endless).layout.expected == MOST_EXPECTED
     beyond_zero = plan(between=(-20 * SECOND, -10 * SECOND), window=None)
-    assert chosen(beyond_zero).expected == 200_000, "only the second stream is stored"
+    assert chosen(beyond_zero).layout.expected == 200_000, "only the second stream is stored"
 
 
 @pytest.mark.parametrize("live", [4_801, 10_000, 123_456, 600_000, 1_200_000])
 def test_a_list_holds_1200_to_2400(live: int) -> None:
-    assert 1_200 <= live / (2 * cells(live)) <= 2_400
+    assert 1_200 <= live / (2 * cells(live, 2)) <= 2_400
 
 
 # -- statistics ------------------------------------------------------------------------------

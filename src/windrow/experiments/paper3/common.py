@@ -149,7 +149,9 @@ def plan(setup: Setup, kind: Join, windows: Windows) -> JoinPlan:
     """The join over the set-up's streams."""
     asked = api.plan(*(_stream(setup, side, windows[side]) for side in range(len(NAMES))))
     # The time list, whatever else might be cheaper: it is what PWJoin works on.
-    return replace(asked, heeding=False, algorithm="hash") if kind == "WJoin" else asked
+    if kind == "WJoin":
+        return replace(asked, heeding=False, algorithm="hash")
+    return replace(asked, punctuate=True)
 
 
 def _stream(setup: Setup, side: int, window: float | None) -> Stream:
