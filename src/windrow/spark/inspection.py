@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
-from windrow.spark import quiet
+from windrow.spark import quiet, versions
 from windrow.spark.log import Directory, Entry
 
 #: Bytes of a row id in a delta.
@@ -129,6 +129,7 @@ class Inspection:
 def inspect(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Inspection:
     """Look into a checkpoint; `checkpoint` is what the query has as its checkpointLocation."""
     name = os.fspath(checkpoint)
+    versions.coordinate(spark)
     try:
         with _plain(name) as path:
             return _Reader(spark, name, path).inspect()
