@@ -116,7 +116,7 @@ define build-spark-venv
     grep -vE '^(pyspark|py4j)==' constraints.txt > $$venv/constraints.txt && \
     $$venv/bin/python -m pip install -q -c $$venv/constraints.txt pip setuptools && \
     $$venv/bin/python -m pip install -q -c $$venv/constraints.txt --no-build-isolation \
-      -e ".[testing]" pytest pyspark==$$spark && \
+      -e ".[cli,testing]" pytest pyspark==$$spark && \
     echo "$$built" > $$venv/.ready; \
   }; \
 }
