@@ -225,6 +225,8 @@ def _read_time(text: Any, to: pa.DataType) -> Any:
     if to.tz is None or to.tz == zones.UTC:
         return pc.cast(read, to)
     named = pc.match_substring_regex(text, _ZONE)
+    if isinstance(named, pa.Scalar) and named.as_py():
+        return pc.cast(read, to)
     on_clock = zones.instants(pc.cast(read, pa.timestamp("us")), to.tz)
     return pc.if_else(named, pc.cast(read, to), on_clock)
 
