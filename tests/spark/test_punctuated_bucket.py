@@ -157,6 +157,21 @@ def test_partial_rows_of_open_keys_do_not_add_up_in_the_log(lose, monkeypatch):
     assert most <= 32 + 3
 
 
+@pytest.mark.parametrize("lose", [False, True])
+def test_finals_merge_in_the_micro_batch_in_which_a_punctuation_and_its_chunk_go(
+    lose, monkeypatch
+):
+    """Key 2 ends where time jumps so far that nothing of that time is kept; key 1 stays open."""
+    monkeypatch.setattr(finals, "LEAST_MERGED", 256)
+    common = {"key": "k", "time": "t", "ends": "over", "window": "5 microseconds"}
+    a, b = (wr.stream(said([]), name=n, lateness="2 microseconds", **common) for n in "ab")
+    with arenas() as folder:
+        run = Run(replace(wr.plan(a, b, finals={"n": "count(*)"}), buckets=1), folder)
+        for rows in ([(1, 0)], [(1, 4), (2, 8, 1)], [(1, 1000)], [(1, 1001, 1)]):
+            run.batch([said(rows)] * 2, lose=lose)
+        assert [(row["k"], row["n"]) for row in run.finish().to_pylist()] == [(1, 5)]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
