@@ -158,9 +158,7 @@ def test_partial_rows_of_open_keys_do_not_add_up_in_the_log(lose, monkeypatch):
 
 
 @pytest.mark.parametrize("lose", [False, True])
-def test_finals_merge_in_the_micro_batch_in_which_a_punctuation_and_its_chunk_go(
-    lose, monkeypatch
-):
+def test_finals_merge_in_the_micro_batch_in_which_a_punctuation_and_its_chunk_go(lose, monkeypatch):
     """Key 2 ends where time jumps so far that nothing of that time is kept; key 1 stays open."""
     monkeypatch.setattr(finals, "LEAST_MERGED", 256)
     common = {"key": "k", "time": "t", "ends": "over", "window": "5 microseconds"}
