@@ -29,7 +29,7 @@ from windrow.expressions import zones
 
 
 class Mismatch(Exception):  # noqa: N818
-    """Types that do not fit. Whoever knows the user's words for types puts them into the text."""
+    """Types that do not fit. The compiler puts the user's words for them into the text."""
 
     def __init__(self, text: str, *kinds: pa.DataType) -> None:
         super().__init__(text, *kinds)
