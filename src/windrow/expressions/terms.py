@@ -271,7 +271,7 @@ def _within_a_day(by: Term) -> bool:
     day = 86_400_000_000
     if by.constant is None or not by.constant.is_valid:
         return False
-    return abs(pc.cast(by.constant, pa.duration("us"), safe=False).value) < day
+    return bool(abs(pc.cast(by.constant, pa.duration("us"), safe=False).value) < day)
 
 
 def _of_numbers(symbol: str, a: Term, b: Term) -> Term:
