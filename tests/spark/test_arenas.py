@@ -178,7 +178,7 @@ def test_arenas_of_a_driver_that_is_gone_are_removed_by_the_next_query(tmp_path)
     assert sorted(os.listdir(root)) == ["alive-join-0", "restarted-join-0"]
 
 
-def test_whether_a_process_elsewhere_is_gone_nobody_knows():
+def test_whether_a_process_elsewhere_is_gone_is_unknown():
     boot, space, pid, started = arenas.this_process().split(" ")
     for elsewhere in ((boot, "pid:[1]", pid, "1"), ("other", space, pid, "1"), ("",) * 4):
         assert not arenas.is_gone(" ".join(elsewhere))

@@ -33,34 +33,20 @@ def watch(spark: SparkSession, directory: str | None) -> None:
 
 
 class Ended(StreamingQueryListener):
-    """Hears of queries that have ended."""
+    """Hears of queries that have ended, from the JVM itself.
+
+    What Spark puts between the two would read every figure of a progress first, some 100 calls.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._session = spark
 
     @property
     def _jlistener(self) -> Any:
-        """Spark's own would read every figure of a progress from the JVM, some 100 calls each."""
         if not hasattr(self, "_jlistenerobj"):
             jvm: Any = self._session._jvm
-            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(_Events(self._session))
+            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(self)
         return self._jlistenerobj
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
-
-
-class _Events:
-    """What the JVM calls."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._session = spark
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
