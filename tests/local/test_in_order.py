@@ -221,7 +221,7 @@ def test_metrics_show_what_waits_and_at_most(order, waiting):
         list(_)
     figures = join.figures()
     assert figures.waiting == {"a": 1 * (waiting > 0), "b": waiting}
-    assert all(figures.waiting_bytes[name] >= 24 * n for name, n in figures.waiting.items())
+    assert all(figures.waiting_bytes[name] == 24 * n for name, n in figures.waiting.items())
     assert figures.held_bytes >= 32 * figures.held
     if order == "filter-order":
         # Matches at 9 and later: with 9, 8, 7 and 6 of a at 9, and one less with each step on.

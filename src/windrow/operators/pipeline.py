@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from windrow.operators.progress import Progress
 from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.operators.sizes import RowBytes, bounded, cuts
 from windrow.state.join_state import JoinState
+from windrow.state.room import allocated
 
 
 class Pipeline:
@@ -115,6 +116,19 @@ class Pipeline:
             for progress, silent in pairs:
                 if silent:
                     progress.observe(beat=slowest)
+
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What is kept between two batches: its arrays as they are, and what else must be known."""
+        arrays, facts = self.join.parts()
+        for beside in (self.finals, self.order):
+            if beside is not None:
+                more, further = beside.parts()
+                arrays, facts = {**arrays, **more}, {**facts, **further}
+        return arrays, facts
+
+    def allocated(self) -> int:
+        """The bytes of these arrays, used or not."""
+        return allocated(self.parts()[0])
 
     def restart(self, state: JoinState) -> None:
         """Begin again with an empty state; progress and figures stay."""
@@ -245,7 +259,7 @@ class Pipeline:
                 stream, self.plan.reaches[stream], self._joined(1 - stream)
             )
             figures.live_rows[name] = join.state.live_rows(stream)
-            figures.live_bytes[name] = join.state.nbytes(stream)
+            figures.live_bytes[name] = join.state.live_bytes(stream)
             figures.peak_rows[name] = join.state.peak_rows(stream)
             if isinstance(join, PunctuatedJoin):
                 figures.punctuations[name] = join.counted(c.ACTED_ONE, stream)
@@ -260,6 +274,7 @@ class Pipeline:
         if self.order is not None:
             self._figures_of_order(self.order)
         figures.comparisons, figures.checks = join.work()
+        figures.allocated_bytes = self.allocated()
         figures.candidates = join.candidates
         figures.matches = join.matches
         figures.unmatched = join.unmatched

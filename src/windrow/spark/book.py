@@ -162,6 +162,7 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
         partials=sum(bucket.partials for bucket in buckets),
         live_rows=summed([bucket.live_rows for bucket in buckets]),
         live_bytes=summed([bucket.live_bytes for bucket in buckets]),
+        allocated_bytes=sum(bucket.allocated_bytes for bucket in buckets),
         flags=summed([bucket.flags for bucket in buckets]),
         progress={
             name: moment(now, zoned)

@@ -213,13 +213,7 @@ class BucketJoin:
         directory.token = secrets.token_hex(16)
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
-            arrays, facts = self.pipeline.join.parts()
-            if self.pipeline.finals is not None:
-                more, further = self.pipeline.finals.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
-            if self.pipeline.order is not None:
-                more, further = self.pipeline.order.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
+            arrays, facts = self.pipeline.parts()
             self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:

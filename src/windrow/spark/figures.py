@@ -76,6 +76,7 @@ class BucketFigures:
     finals: int = 0
     partials: int = 0
     order: OrderFigures | None = None
+    allocated_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ class Tally:
         return BucketFigures(
             tuples, late, bad, beats, matches, unmatched,
             tuple(state.live_rows(stream) for stream in streams),
-            tuple(state.nbytes(stream) for stream in streams),
+            tuple(state.live_bytes(stream) for stream in streams),
             tuple(progress.now for progress in pipeline.progress),
             punctuations, violations,
             tuple(
@@ -189,7 +190,7 @@ class Tally:
                 for stream in streams
             ),
             ended, finals, 0 if pipeline.finals is None else pipeline.finals.held(),
-            self._order(pipeline.order),
+            self._order(pipeline.order), pipeline.allocated(),
         )  # fmt: skip
 
     def _order(self, order: InOrder | None) -> OrderFigures | None:
