@@ -320,6 +320,18 @@ def test_the_largest_of_the_pairs_counts_where_windows_differ():
 # -- in words ----------------------------------------------------------------------------------
 
 
+def test_explain_names_idle_and_beats():
+    data = pa.table({"k": [1], "t": pa.array([0], pa.timestamp("us")), "beat": [False]})
+    asked = {"key": "k", "time": "t", "window": "1 minute"}
+    a = wr.stream(data, name="a", **asked, idle="90 seconds", lateness="1s")
+    text = str(wr.explain(a, wr.stream(data, name="b", **asked, beats="beat")))
+    ways = (
+        "lateness 1 second, idle after 1 minute 30 seconds of silence (never: this input is whole)"
+    )
+    assert f"a: key k, time t, window 1 minute, {ways}\n" in text
+    assert "b: key k, time t, window 1 minute, beats where beat\n" in text
+
+
 def test_explain_says_what_waits_and_what_is_predicted():
     a = stream("a", range(0, 60 * SECOND, SECOND), window="1 minute")
     b = stream("b", range(0, 60 * SECOND, SECOND // 10), window="1 minute")

@@ -1,8 +1,14 @@
 """The figures of a running query, at the driver: what `windrow.metrics(query)` reads.
 
 A record replaces the one before it that has its key, so that a task that ran twice counts once.
-When a second later micro-batch begins, a micro-batch is complete: its records become one
-`BatchMetrics` for each join and are let go.
+When a second later micro-batch begins, the records of a micro-batch become one `BatchMetrics` for
+each join and are let go.
+
+Runs are kept apart: a query that is started again does its last micro-batch again, if it had not
+been committed. Whether a micro-batch has *finished* is read from the progress of the query itself.
+Spark sets that when a micro-batch has been committed, and the records of its tasks are here before
+that: the driver takes a task's records in before it counts the task as done. Listeners hear of
+both later.
 """
 
 from __future__ import annotations
@@ -22,11 +28,13 @@ from windrow.spark.figures import Added, JoinName, Key, Record, Records, Reporte
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
 
-#: Micro-batches that are kept of a query, and queries that are kept.
+#: Micro-batches that are kept of a run of a query, and runs that are kept.
 MOST_BATCHES = 100
-MOST_QUERIES = 100
-#: Micro-batches of a query whose records may still change.
+MOST_RUNS = 100
+#: Micro-batches of a run whose records may still change.
 OPEN_BATCHES = 2
 
 
@@ -51,22 +59,37 @@ class Entered(AccumulatorParam[Records]):
         return Added, ()
 
 
-class QueryFigures:
-    """The last micro-batches of one query."""
+def finished(query: StreamingQuery) -> list[BatchMetrics]:
+    """The last micro-batches of this run of a query that have finished, oldest first."""
+    # First: a micro-batch that finishes in between is then left out, and not half counted.
+    last = last_finished(query.lastProgress)
+    return [each for each in BOOK.of(str(query.id), str(query.runId)) if each.batch <= last]
+
+
+def last_finished(progress: StreamingQueryProgress | None) -> int:
+    """The newest micro-batch that has finished by that progress; -1 if none has.
+
+    A query that waits for data reports from time to time too, and names the micro-batch to come.
+    """
+    if progress is None:
+        return -1
+    return int(progress.batchId) - (not executed(progress))
+
+
+def executed(progress: StreamingQueryProgress) -> bool:
+    """Is this progress of a micro-batch that was run? Only then it had a plan to add to a sink."""
+    return "addBatch" in progress.durationMs
+
+
+class RunFigures:
+    """The last micro-batches of one run of a query."""
 
     def __init__(self) -> None:
-        self._run = ""
         self._open: dict[int, Records] = {}
         self._closed: dict[int, list[BatchMetrics]] = {}
 
     def enter(self, key: Key, record: Record) -> None:
         """A part of a task reports."""
-        if key.run != self._run:
-            # A query that starts again does its last micro-batch again, maybe with a new join.
-            self._run = key.run
-            for batches in (self._open, self._closed):
-                for batch in [batch for batch in batches if batch >= key.batch]:
-                    del batches[batch]
         if self._closed and key.batch <= max(self._closed):
             return
         self._open.setdefault(key.batch, {})[key] = record
@@ -77,7 +100,7 @@ class QueryFigures:
             del self._closed[min(self._closed)]
 
     def all(self) -> list[BatchMetrics]:
-        """What is known, oldest first."""
+        """What is known, oldest first; the newest may still run."""
         found = dict(self._closed)
         found.update({b: list(batch_metrics(records)) for b, records in self._open.items()})
         return [metrics for batch in sorted(found) for metrics in found[batch]]
@@ -88,18 +111,32 @@ class Book:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._queries: OrderedDict[str, QueryFigures] = OrderedDict()
+        self._runs: OrderedDict[tuple[str, str], RunFigures] = OrderedDict()
+        #: By query, the run that Spark has started last.
+        self._started: dict[str, str] = {}
         self._warned: set[tuple[str, JoinName]] = set()
+
+    def started(self, query: str, run: str) -> None:
+        """Spark has started a query."""
+        with self._lock:
+            self._started[query] = run
+
+    def ended(self, query: str, run: str) -> None:
+        """A query has ended, and all its tasks have reported."""
+        with self._lock:
+            if self._started.get(query) == run:
+                del self._started[query]
 
     def enter(self, records: Mapping[Key, Record]) -> None:
         """A task reports."""
         with self._lock:
             for key, record in records.items():
                 self._warn(key, record)
-                self._queries.setdefault(key.query, QueryFigures()).enter(key, record)
-                self._queries.move_to_end(key.query)
-            while len(self._queries) > MOST_QUERIES:
-                self._queries.popitem(last=False)
+                run = (key.query, key.run or self._started.get(key.query, ""))
+                self._runs.setdefault(run, RunFigures()).enter(key, record)
+                self._runs.move_to_end(run)
+            while len(self._runs) > MOST_RUNS:
+                self._runs.popitem(last=False)
 
     def _warn(self, key: Key, record: Record) -> None:
         """Say what a worker warns of, once in a run."""
@@ -110,10 +147,13 @@ class Book:
         text = f"query {key.query}, join of {names}: {record.warning}"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def of(self, query: str) -> list[BatchMetrics]:
-        """The last micro-batches of a query, oldest first; none if it never reported."""
+    def of(self, query: str, run: str) -> list[BatchMetrics]:
+        """The last micro-batches of a run, oldest first; none if it never reported.
+
+        The newest may still run, and have figures of some of its tasks only.
+        """
         with self._lock:
-            known = self._queries.get(query)
+            known = self._runs.get((query, run))
             return known.all() if known else []
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal
+from uuid import UUID
 
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
@@ -46,7 +47,10 @@ class JoinName:
 
 @dataclass(frozen=True)
 class Key:
-    """What a record is about. The part begins with the side of pack or the bucket of join."""
+    """What a record is about. The part begins with the side of pack or the bucket of join.
+
+    A run is one start of a query; it is empty where a task cannot tell.
+    """
 
     query: str
     run: str
@@ -153,10 +157,21 @@ class Reporter:
         batch = task.getLocalProperty("streaming.sql.batchId")
         if query is None or batch is None:
             return
-        # The job group of a streaming query is its run, which is new when the query starts again.
-        run = task.getLocalProperty("spark.jobGroup.id") or ""
+        run = run_of(task.getLocalProperty("spark.jobGroup.id"))
         key = Key(query, run, int(batch), self.join, step, (*part, task.partitionId()))
         self.accumulator.add({key: record})
+
+
+def run_of(group: str | None) -> str:
+    """The run of a streaming query: Spark makes it the job group. Empty if a sink set another.
+
+    >>> run_of("9f2b7c1e-0000-4000-8000-000000000000"), run_of("nightly"), run_of(None)
+    ('9f2b7c1e-0000-4000-8000-000000000000', '', '')
+    """
+    try:
+        return str(UUID(group or ""))
+    except ValueError:
+        return ""
 
 
 class Tally:
