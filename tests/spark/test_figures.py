@@ -10,6 +10,7 @@ import pytest
 
 import windrow as wr
 from windrow.model import BEGINNING, END
+from windrow.operators.figures import REPORTED
 from windrow.spark.book import BOOK, MOST_BATCHES, MOST_RUNS, Book, Entered, lags, moment
 from windrow.spark.figures import Added, BucketFigures, JoinName, Key, Record
 from windrow.testing import duckdb_join
@@ -206,9 +207,9 @@ def key(batch=0, step="pack", part=(0, 0), run="r1", query="q", join=JOIN):
 
 
 def bucket(**given):
-    two = (1, 0)
-    zero = BucketFigures(two, two, two, two, 1, 1, two, two, (MINUTE, 3 * MINUTE))
-    return replace(zero, **given)
+    """Of each figure 1 and 0 for the two streams, or 1 for the whole."""
+    numbers = {each.name: (1, 0) if each.stream else (1,) for each in REPORTED}
+    return replace(BucketFigures(numbers, (MINUTE, 3 * MINUTE)), **given)
 
 
 def test_a_task_adds_up_and_the_driver_replaces():

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from windrow.model import BEGINNING, END, BatchMetrics, JoinPlan
+from windrow.operators.figures import added_up
 from windrow.spark.figures import Added, JoinName, Key, Record, Records, Reporter
 
 if TYPE_CHECKING:
@@ -172,9 +173,6 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
     buckets = [record.bucket for record in records.values() if record.bucket is not None]
     hits = [record.hit for record in records.values()]
 
-    def summed(per_bucket: Sequence[Sequence[int]]) -> dict[str, int]:
-        return {name: sum(numbers[s] for numbers in per_bucket) for s, name in enumerate(names)}
-
     def seconds(step: str) -> float:
         return sum(record.seconds for key, record in records.items() if key.step == step)
 
@@ -182,41 +180,20 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
     for key, record in records.items():
         if key.step == "pack":
             rows[names[key.part[0]]] += record.rows
-    orders = [bucket.order for bucket in buckets if bucket.order is not None]
     # Progress is the same in every bucket, and so is the trigger.
     progress = buckets[0].progress if buckets else (BEGINNING,) * len(names)
+    trigger = buckets[0].trigger if buckets else None
     return BatchMetrics(
         batch=next(iter(records)).batch,
         streams=names,
         rows=rows,
-        tuples=summed([bucket.tuples for bucket in buckets]),
-        late=summed([bucket.late for bucket in buckets]),
-        bad=summed([bucket.bad for bucket in buckets]),
-        beats=summed([bucket.beats for bucket in buckets]),
-        punctuations=summed([bucket.punctuations for bucket in buckets]),
-        violations=summed([bucket.violations for bucket in buckets]),
-        matches=sum(bucket.matches for bucket in buckets),
-        unmatched=sum(bucket.unmatched for bucket in buckets),
-        ended=sum(bucket.ended for bucket in buckets),
-        finals=sum(bucket.finals for bucket in buckets),
-        partials=sum(bucket.partials for bucket in buckets),
-        live_rows=summed([bucket.live_rows for bucket in buckets]),
-        live_bytes=summed([bucket.live_bytes for bucket in buckets]),
-        allocated_bytes=sum(bucket.allocated_bytes for bucket in buckets),
-        flags=summed([bucket.flags for bucket in buckets]),
+        **added_up([bucket.numbers for bucket in buckets], names),
         progress={
             name: moment(now, zoned)
             for name, now, zoned in zip(names, progress, join.zoned, strict=True)
         },
         lag=dict(zip(names, lags(progress), strict=True)),
-        trigger=moment(orders[0].trigger, join.zoned[0]) if orders else None,
-        waiting=summed([order.waiting for order in orders]),
-        waiting_bytes=summed([order.waiting_bytes for order in orders]),
-        peak_waiting=summed([order.peak_waiting for order in orders]),
-        held=sum(order.held for order in orders),
-        held_bytes=sum(order.held_bytes for order in orders),
-        peak_held=sum(order.peak_held for order in orders),
-        switches=sum(order.switches for order in orders),
+        trigger=None if trigger is None else moment(trigger, join.zoned[0]),
         arena_hits=hits.count(True),
         arena_rebuilds=hits.count(False),
         pack_seconds=seconds("pack"),

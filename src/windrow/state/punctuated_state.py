@@ -66,10 +66,6 @@ class PunctuatedState(JoinState):
         removed = self.nodes.meta[stream::STREAMS, ls.DEAD].sum()
         return int(self.nodes.live()[stream::STREAMS].sum() - removed)
 
-    def live_bytes(self, stream: int) -> int:
-        """The bytes of a stream's records and of its I-Nodes."""
-        return super().live_bytes(stream) + ls.RECORD_BYTES * self.live_flags(stream)
-
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""
         return int(np.sum(self.records(stream)[:, ls.TS] + reach < bound))
