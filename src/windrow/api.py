@@ -395,14 +395,17 @@ def metrics(result: Any) -> Any:
     """The figures of a join, from its result or from the Spark query that runs it.
 
     A table that `join` returned gives a `Metrics`. A `StreamingQuery` that this process started
-    gives its last micro-batches, about 100 and the oldest first: a list with one `BatchMetrics` for
-    each micro-batch and join. It is empty before the first figures, for a query that has no join of
-    windrow's, and on Spark Connect, where workers cannot report.
+    gives the last micro-batches that have finished, about 100 and the oldest first: a list with one
+    `BatchMetrics` for each micro-batch and join. A micro-batch that still runs is not among them.
+    Each start of a query is a run with a list of its own: the object that `start()` returned gives
+    its own run's, also when the query has been started again since. The list is empty before the
+    first micro-batch has finished, for a query that has no join of windrow's, and on Spark
+    Connect, where workers cannot report.
     """
     if checks.is_spark(result) and hasattr(result, "runId"):
         from windrow.spark import book
 
-        return book.BOOK.of(str(result.id))
+        return book.finished(result)
     found = (getattr(getattr(result, "schema", None), "metadata", None) or {}).get(METADATA_KEY)
     if found is None:
         raise WindrowError(

@@ -204,6 +204,12 @@ class Metrics:
     invalidation; `live_*` is the state when the join stopped. `peak_rows` adds up the high-water
     marks of the state's parts, so it is an upper bound. An anti join reports no matches.
 
+    `live_bytes` are those of the records that the state has of its live rows and flags: 32 bytes
+    each (time, key, row, link). A row's own columns do not count, they stay where they are.
+    `allocated_bytes` is the memory of the whole state, used or not: records, the hash chains'
+    heads, matched flags, what waits and is held. It does not go back when rows leave, because the
+    rows that follow use it again.
+
     Of `punctuations` that acted, tuples were `purged`; others were `discarded` on arrival, after
     their probe, or `skipped` without one, or `violations` of a promise. `flags` are the I-Nodes
     held when the join stopped. `ended` keys were propagated, `ended_early` of them before both
@@ -240,6 +246,7 @@ class Metrics:
     ended_early: int = 0
     finals: int = 0
     partials: int = 0
+    allocated_bytes: int = 0
     waiting: dict[str, int] = field(default_factory=dict)
     waiting_bytes: dict[str, int] = field(default_factory=dict)
     peak_waiting: dict[str, int] = field(default_factory=dict)
@@ -255,9 +262,10 @@ class BatchMetrics:
 
     `rows` is all that was read: tuples, late and bad rows, beats and punctuations, of which
     `punctuations` acted. `live_*`, `flags` and `partials` (rows held for the finals of open keys)
-    are the state after the micro-batch. `progress` is None before a stream's first row; `lag` is
-    how far it is behind the stream furthest ahead. Of the buckets, `arena_hits` found their state
-    at hand and `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
+    are the state after the micro-batch; `live_bytes` and `allocated_bytes`, over all buckets, are
+    as in `Metrics`. `progress` is None before a stream's first row; `lag` is how far it is behind
+    the stream furthest ahead. Of the buckets, `arena_hits` found their state at hand and
+    `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
 
     In order: tuples `waiting` to be joined and results `held` after the micro-batch, the most of
     them while it ran, summed over buckets, and how often buckets of an adaptive join have switched.
@@ -280,6 +288,7 @@ class BatchMetrics:
     partials: int
     live_rows: dict[str, int]
     live_bytes: dict[str, int]
+    allocated_bytes: int
     flags: dict[str, int]
     progress: dict[str, datetime | None]
     lag: dict[str, timedelta | None]

@@ -197,8 +197,7 @@ def outcome(query, deadline):
         query.stop()
     except Exception as failure:
         error = short(failure)
-    batches = {progress.batchId for progress in query.recentProgress}
-    figures = [each for each in wr.metrics(query) if each.batch in batches]
+    figures = wr.metrics(query)
     hits, rebuilds = (sum(getattr(f, f"arena_{n}") for f in figures) for n in ("hits", "rebuilds"))
     return {"error": error, "hits": hits, "rebuilds": rebuilds}
 

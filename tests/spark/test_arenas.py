@@ -158,7 +158,8 @@ def test_arenas_that_are_to_be_kept_are_found_by_the_next_run(fed, place):
         shutil.move(fed.folder / f"{name}-flush", fed.folder / name / "005.parquet")
     found, query = run(fed, wr.join(*streams(frames(fed))))
     assert_same_rows(found, duckdb_join(*streams(TABLES)))
-    assert sum(each.arena_rebuilds for each in wr.metrics(query)) == 0
+    figures = wr.metrics(query)
+    assert sum(each.arena_rebuilds for each in figures) == 0 < len(figures)
 
 
 def test_arenas_of_a_driver_that_is_gone_are_removed_by_the_next_query(tmp_path):

@@ -90,7 +90,7 @@ class Finals:
         self.settled = BEGINNING
         self.plan = plan
         self.payloads = payloads
-        self.count = 0
+        self.count: int = 0
         self.schema = final_schema(plan)
         self.partial = partial_schema(plan)
         self.store = PartialRows(self.partial)

@@ -262,12 +262,6 @@ class PunctuatedJoin(WindowJoin):
             found.append((rows[ts < before], ts[ts < before]))
         return found
 
-    # -- figures ---------------------------------------------------------------------------
-
-    def counted(self, first: int, stream: int) -> int:
-        """A figure that the kernel counts by side."""
-        return int(self.cursor[first + stream])
-
     # -- memory that outlives a process ----------------------------------------------------
 
     def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

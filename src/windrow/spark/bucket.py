@@ -23,7 +23,7 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, question, ranges, rebuild
+from windrow.spark import blobs, durable, question, ranges, rebuild, silence
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store
@@ -213,13 +213,7 @@ class BucketJoin:
         directory.token = secrets.token_hex(16)
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
-            arrays, facts = self.pipeline.join.parts()
-            if self.pipeline.finals is not None:
-                more, further = self.pipeline.finals.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
-            if self.pipeline.order is not None:
-                more, further = self.pipeline.order.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
+            arrays, facts = self.pipeline.parts()
             self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
@@ -265,23 +259,13 @@ class BucketJoin:
         )
 
     def _idle(self, packed: Sequence[Packed]) -> list[bool]:
-        """Which streams have been silent for so long that they hold nobody back any more.
-
-        Silence adds up between micro-batches, by the times that Spark logged for them, so a
-        batch that runs again finds the same. Time before the join was built is down-time, unless
-        this batch itself is from before: then an earlier run had begun it.
-        """
+        """Which streams have been silent for so long that they hold the others back no more."""
         directory = self.directory
         now = max((row.now for row in packed if row.now is not None), default=None)
         if now is None:
             return [False] * STREAMS
-        before = directory.now if directory.now is not None else now
-        down = before < self.built <= now
-        for side in range(STREAMS):
-            heard = any(row.side == side for row in packed)
-            passed = 0 if down else max(now - before, 0)
-            directory.silence[side] = 0 if heard else directory.silence[side] + passed
-        directory.now = now
+        heard = [any(row.side == side for row in packed) for side in range(STREAMS)]
+        silence.listen(directory, now, self.built, heard)
         return [
             stream.idle is not None and directory.silence[side] >= stream.idle
             for side, stream in enumerate(self.plan.streams)

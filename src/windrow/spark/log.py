@@ -115,9 +115,12 @@ class Directory:
     next_rows: list[int] = field(default_factory=lambda: [0, 0])
     progress: list[int] = field(default_factory=lambda: [BEGINNING, BEGINNING])
     live: list[int] = field(default_factory=lambda: [0, 0])
-    #: The last micro-batch's own time, and how long each stream has been silent, for `idle`.
-    now: int | None = None
+    #: For `idle`: how long each stream has been silent, the last micro-batch's own time, how far
+    #: the largest such time is ahead of it, and what has been counted since that (`silence.py`).
     silence: list[int] = field(default_factory=lambda: [0, 0])
+    now: int | None = None
+    ahead: int = 0
+    counted: int = 0
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)

@@ -14,10 +14,11 @@ from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
+from windrow.operators.figures import Share
 from windrow.spark import arenas, buckets
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
-from windrow.spark.figures import Tally
+from windrow.spark.figures import BucketFigures
 from windrow.spark.log import Directory
 from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
@@ -134,7 +135,7 @@ class JoinProcessor(StatefulProcessor):
         self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
     ) -> Iterator[pd.DataFrame]:
         job = self.job
-        tally = Tally(join.pipeline)
+        share = Share(join.pipeline)
         waited = 0.0
         for piece in join.process(packed):
             frame = job.output.frame(join.pipeline, piece)
@@ -142,7 +143,8 @@ class JoinProcessor(StatefulProcessor):
             yield frame
             waited += time.perf_counter() - handed
         seconds = time.perf_counter() - begun - waited
-        job.reporter.joined(bucket, tally.figures(), seconds, join.hit)
+        figures = BucketFigures.of(join.pipeline, share)
+        job.reporter.joined(bucket, figures, seconds, join.hit)
 
     def close(self) -> None:
         pass
