@@ -21,7 +21,7 @@ from windrow.spark.figures import Tally
 from windrow.spark.log import Directory
 from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
-from windrow.spark.worker import begin_task
+from windrow.spark.worker import begin_task, message_first
 
 if TYPE_CHECKING:
     from windrow.spark.figures import Reporter
@@ -102,7 +102,10 @@ class JoinProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         packed = [row for frame in rows for row in _packed(frame)]
-        bucket = int(key[0])
+        with message_first():
+            yield from self._bucket(int(key[0]), packed)
+
+    def _bucket(self, bucket: int, packed: Sequence[Packed]) -> Iterator[pd.DataFrame]:
         begun = time.perf_counter()
         if self.job.finite:
             join = BucketJoin(self.job.plan, self.job.bucket_count, self.store, finite=True)
