@@ -13,18 +13,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.serializers import CPickleSerializer
+from pyspark.sql import DataFrame
 
-from windrow import checks
 from windrow.model import WindrowError
-from windrow.spark import inspection, question
+from windrow.spark import inspection, question, repair
 from windrow.spark.inspection import Operators, Reader
 from windrow.spark.processor import Job, JoinProcessor
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 #: How the logical node of a stateful Python processor is called, whatever it is fed with.
 STATEFUL = "TransformWithStateIn"
@@ -69,6 +66,7 @@ def _reasons(job: Job, operator: int, operators: Operators, kept: Reader) -> lis
     found: dict[str, None] = {}
     for _, directory in directories:
         found |= dict.fromkeys(question.refusals(directory, buckets, asked))
+        found |= dict.fromkeys(repair.refusals(directory, job.plan, job.back_to))
     return list(found)
 
 
@@ -81,7 +79,7 @@ def _joins(count: int) -> str:
 
 def jobs_of(joined: DataFrame) -> list[Job]:
     """The joins of a streaming DataFrame, as Spark numbers them."""
-    if not (checks.is_spark(joined) and hasattr(joined, "isStreaming")):
+    if not isinstance(joined, DataFrame):
         raise WindrowError(
             f"check got a {type(joined).__name__}, but expected the DataFrame that windrow.join "
             "returned, and the checkpoint of its query"

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, session, tidy
+from windrow.spark import arenas, book, rebuild, repair, session, tidy
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
@@ -115,6 +115,7 @@ def join(plan: JoinPlan) -> DataFrame:
         arena=spark.conf.get(session.ARENA, None),
         owner=arenas.this_process(),
         reporter=reporter,
+        back_to=repair.asked(spark, bare),
     )
     joined = (
         packed[0]

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
-from windrow.spark import quiet
+from windrow.spark import quiet, repair
 from windrow.spark.log import Directory, Entry
 
 #: Bytes of a row id in a delta.
@@ -103,7 +104,10 @@ class KeptStream:
 
 @dataclass(frozen=True)
 class KeptJoin:
-    """One join of the query, by Spark's number of its operator. `all_buckets` is their number."""
+    """One join of the query, by Spark's number of its operator. `all_buckets` is their number.
+
+    `warnings` point out progress that has run away.
+    """
 
     operator: int
     format: int
@@ -111,6 +115,7 @@ class KeptJoin:
     all_buckets: int
     streams: tuple[KeptStream, ...]
     buckets: tuple[KeptBucket, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -266,7 +271,15 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
         _stream(first, stream, Stored.total([bucket.stored[name] for bucket in buckets]))
         for stream, name in enumerate(names)
     )
-    return KeptJoin(operator, first.format, first.question["kind"], first.buckets, streams, buckets)
+    return KeptJoin(
+        operator=operator,
+        format=first.format,
+        kind=first.question["kind"],
+        all_buckets=first.buckets,
+        streams=streams,
+        buckets=buckets,
+        warnings=tuple(repair.advice(first, time.time_ns() // 1000)),
+    )
 
 
 def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:

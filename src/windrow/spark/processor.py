@@ -14,7 +14,7 @@ from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
-from windrow.spark import arenas, buckets
+from windrow.spark import arenas, buckets, repair
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import Tally
@@ -69,7 +69,7 @@ class Job:
 
     `buckets`: how many; None: as many as the query has partitions. `partitions` is as in `Pack`.
     `built`: when the join was put together (µs). `arena`: where arenas go; None leaves it open.
-    `owner`: the driver, as `arenas` knows a process.
+    `owner`: the driver, as `arenas` knows a process. `back_to`: see `repair`.
     """
 
     plan: JoinPlan
@@ -81,6 +81,7 @@ class Job:
     arena: str | None
     owner: str
     reporter: Reporter
+    back_to: repair.Times
 
     @property
     def bucket_count(self) -> int:
@@ -131,7 +132,9 @@ class JoinProcessor(StatefulProcessor):
 
     def _open(self, kept: Directory | None, arena: Arena | None) -> BucketJoin:
         job = self.job
-        return BucketJoin.open(job.plan, job.bucket_count, self.store, arena, job.built, kept)
+        return BucketJoin.open(
+            job.plan, job.bucket_count, self.store, arena, job.built, kept, job.back_to
+        )
 
     def _join(
         self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
