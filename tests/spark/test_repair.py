@@ -10,7 +10,7 @@ import windrow as wr
 from windrow.spark import durable, renew, repair
 from windrow.spark.log import Directory
 
-from .buckets import Run, arenas, logs
+from .buckets import Packed, Run, arenas, logs
 from .test_question import LOSSES, OVER, WIDTH, at, plan, table
 
 
@@ -299,6 +299,32 @@ def test_the_far_rows_chunk_holds_none_after_it(lose):
             assert len(directory.chunks) <= 6
             assert not directory.changes
             assert not directory.deltas_of("removed", 1)
+
+
+def test_a_heartbeat_may_have_been_the_far_one():
+    run = Run(streams())
+    feed(run, [(1, 50, 0)], [(1, 50, 1)])
+    run.feed([[Packed(1, None, None, FAR, 0, 1)]] * run.buckets)
+    run.back_to = (None, 55)
+    feed(run, [(1, 55, 2)], [(1, 54, 3), (1, 56, 4)])
+    assert progress(run) == {(55, 56)}
+    found = told(run.finish().to_pylist(), "full")
+    assert sorted((a and a[2], b and b[2]) for a, b in found) == [(0, 1), (2, 1), (2, 4)]
+
+
+@pytest.mark.parametrize("order", ["sync-filter", "filter-order", "adaptive"])
+@pytest.mark.parametrize("lose", [False, True])
+@pytest.mark.usefixtures("eager")
+def test_a_far_row_that_is_held_alone_goes_too(order, lose):
+    """Without a key it is unmatched at once, and waits only for its turn."""
+    with arenas() as folder:
+        run = Run(streams(order=order), folder)
+        feed(run, [(1, 50, 0)], [(1, 50, 1), (None, 58, 2)])
+        feed(run, [], [(None, FAR, 3), (None, FAR + 1, 4)], lose)
+        run.back_to = (None, 60)
+        feed(run, [(1, 61, 5)], [(1, 62, 6)], lose)
+        found = told(run.finish().to_pylist(), "full")
+    assert sorted((b[2], a and a[2]) for a, b in found) == [(1, 0), (2, None), (6, 5)]
 
 
 def test_windows_may_change_at_the_same_restart():

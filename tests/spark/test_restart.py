@@ -85,6 +85,8 @@ def test_progress_that_ran_away_is_set_back(files, spark, keep):
     finally:
         spark.conf.unset(setting)
         spark.conf.set("spark.windrow.arena.keep", "false")
+    [kept] = inspect(spark, files.folder / "checkpoint").joins
+    assert [stream.repaired for stream in kept.streams] == [None, 10 * SECOND]
     # Rows of `a` had left when `b` ran away; those of `b` were still there afterwards.
     half = "TIMESTAMP '1970-01-01 00:00:10+00:00'"
     parted = f"NOT (a.t < {half} AND b.t >= {half})"

@@ -90,7 +90,8 @@ class KeptStream:
     """A stream as the checkpoint knows it.
 
     `reach` is how far (µs) its tuples reach to later ones of the other stream: its window, or a
-    bound of `between`. A count window has `count` and `per` in its place.
+    bound of `between`. A count window has `count` and `per` in its place. `repaired` is the time
+    to which its progress was last asked to be set back.
     """
 
     name: str
@@ -99,6 +100,7 @@ class KeptStream:
     reach: int | None
     count: int | None
     per: str | None
+    repaired: int | None
     total: Stored
 
 
@@ -292,6 +294,7 @@ def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
         reach=None if window else directory.reaches[stream],
         count=window[0] if window else None,
         per=window[1] if window else None,
+        repaired=directory.repaired[stream],
         total=total,
     )
 
