@@ -27,14 +27,14 @@ def chain(files, inner="left", outer="inner"):
     """Two joins on the two sides of a third."""
     sides = [
         wr.stream(
-            wr.join(*streams(frames(files)), how=how),
+            wr.join(*streams(frames(files)), how=how, order=order),
             name=name,
             key="a.k",
             time="ts",
             window="2 seconds",
             lateness="4 seconds",
         )
-        for name, how in (("one", inner), ("two", "semi"))
+        for name, how, order in (("one", inner, "none"), ("two", "semi", "sync-filter"))
     ]
     return wr.join(*sides, how=outer)
 
@@ -99,6 +99,18 @@ def test_each_join_of_a_query_meets_what_is_kept_of_it(chained):
     assert line.startswith("join of one and two: this checkpoint was written with kind 'inner'")
     [line] = refusal(chained, chain(chained, inner="anti")).splitlines()
     assert line.startswith("join of a and b: this checkpoint was written with kind 'left', but")
+
+
+def test_progress_that_cannot_be_set_back(chained, spark):
+    """It can in the join without an order, which has the same names."""
+    setting = "spark.windrow.progress.repair.b"
+    spark.conf.set(setting, "1970-01-01 00:00:01")
+    try:
+        [line] = refusal(chained, chain(chained)).splitlines()
+    finally:
+        spark.conf.unset(setting)
+    assert line.startswith(f"join of a and b: {setting} asks to set its progress back from")
+    assert "ordered results have left up to" in line
 
 
 def test_the_checkpoint_of_another_query(chained, kept):
