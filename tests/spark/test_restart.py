@@ -62,6 +62,23 @@ def test_another_number_of_partitions_goes_on_with_the_buckets_there_are(
     assert_same_rows(got, duckdb_join(*streams(WHOLE), how="full"))
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("spark.windrow.progress.repair", "does not say of which stream; set spark.windrow.pr"),
+        ("spark.windrow.progress.repair.b", "repair.b is 'noon', which is not a time; write it"),
+    ],
+)
+def test_a_setting_that_cannot_be_meant(files, spark, setting, said):
+    write(files, FIRST)
+    spark.conf.set(setting, "noon")
+    try:
+        with pytest.raises(wr.WindrowError, match=said):
+            wr.join(*streams(frames(files)))
+    finally:
+        spark.conf.unset(setting)
+
+
 @pytest.mark.parametrize("keep", ["false", "true"])
 def test_progress_that_ran_away_is_set_back(files, spark, keep):
     """With and without arenas from before the restart."""

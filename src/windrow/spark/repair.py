@@ -57,6 +57,10 @@ Times = Sequence[int | None]
 
 def asked(spark: SparkSession, plan: JoinPlan) -> list[int | None]:
     """What the session's settings say of a plan's streams."""
+    bare = SETTING.removesuffix(".")
+    if spark.conf.get(bare, None) is not None:
+        names = " or ".join(SETTING + stream.name for stream in plan.streams)
+        raise WindrowError(f"{bare} is set, but does not say of which stream; set {names}")
     zone = words.zone(spark.conf.get("spark.sql.session.timeZone", "UTC"))
     found: list[int | None] = []
     for stream in plan.streams:
