@@ -378,6 +378,19 @@ def ordered(write: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
     return sink.ordered(write)
 
 
+def check(joined: Any, checkpoint: Any) -> None:
+    """Ask a Spark checkpoint, before a query starts, whether the query could go on from it.
+
+    `joined` is the streaming DataFrame that `join` returned, or one that was made from it, with one
+    join in it or several; `checkpoint` the query's checkpointLocation. Raises a `WindrowError` with
+    every reason why the restart would be refused. A checkpoint that is not there yet refuses
+    nothing.
+    """
+    from windrow.spark import check as on_spark
+
+    on_spark.check(joined, checkpoint)
+
+
 class Query(Protocol):
     """What `metrics` asks of a `pyspark.sql.streaming.StreamingQuery`."""
 

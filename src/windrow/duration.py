@@ -1,9 +1,12 @@
-"""Durations: text such as "1 hour 30 minutes" or "90m", or `timedelta`, as whole microseconds."""
+"""Durations: text such as "1 hour 30 minutes" or "90m", or `timedelta`, as whole microseconds.
+
+And both durations and times as people read them.
+"""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from windrow.model import LARGEST_MICROS, WindrowError
@@ -103,3 +106,18 @@ def show(micros: int) -> str:
         if count:
             parts.append(f"{count} {unit}{'s' if count > 1 else ''}")
     return ("-" if micros < 0 else "") + " ".join(parts)
+
+
+def moment(micros: int | None) -> str:
+    """A time, to the millisecond; the bare number where no calendar has it.
+
+    >>> moment(1_767_268_815_123_456)
+    '2026-01-01 12:00:15.123'
+    """
+    if micros is None:
+        return "-"
+    try:
+        at = datetime(1970, 1, 1) + timedelta(microseconds=micros)
+    except OverflowError:
+        return f"{micros:,} µs"
+    return at.isoformat(" ", "milliseconds")

@@ -23,7 +23,7 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, question, ranges, rebuild, silence
+from windrow.spark import blobs, durable, question, ranges, rebuild, repair, silence
 from windrow.spark.arena import Arena
 from windrow.spark.chunks import Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store
@@ -120,16 +120,18 @@ class BucketJoin:
         arena: Arena | None = None,
         built: int = 0,
         kept: Directory | None = None,
+        back_to: repair.Times = (None,) * STREAMS,
     ) -> BucketJoin:
         """The bucket as its directory says: from the arena, rebuilt from the log, or new.
 
-        `kept` is the directory, if the caller has read it already.
+        `kept` is the directory, if the caller has read it already; `back_to`: see `repair`.
         """
         kept = kept or Directory.of_store(store)
         if kept is None:
             if arena is not None:
                 arena.clear()
             fresh = cls(plan, buckets, store, arena, built=built)
+            fresh.directory.repaired = list(back_to)
             fresh.pipeline.restart(fresh.empty_state())
             if fresh.pipeline.finals is not None:
                 fresh.pipeline.finals.begin(arena or HEAP)
@@ -142,12 +144,14 @@ class BucketJoin:
         found = None if arena is None else arena.open(kept.token)
         join = cls(plan, buckets, store, arena, built=built)
         join.directory = kept
-        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
-            progress.now = now
         for entry in kept.chunks:
             chunk = Chunk(entry.first, entry.rows, entry.number, hidden=kept.hidden(entry))
             join.payloads[entry.stream].add(chunk)
-        if found is not None and arena is not None and found[1].get("layout") != join._layout():
+        changed = repair.apply(join, back_to)
+        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
+            progress.now = now
+        if found is not None and (changed or found[1].get("layout") != join._layout()):
+            assert arena is not None
             arena.clear()
             found = None
         join.hit = found is not None

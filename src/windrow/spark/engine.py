@@ -17,7 +17,7 @@ from pyspark.sql import functions, types
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, session, tidy, versions
+from windrow.spark import arenas, book, rebuild, repair, session, tidy, versions
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
@@ -112,6 +112,7 @@ def join(plan: JoinPlan) -> DataFrame:
         arena=spark.conf.get(session.ARENA, None),
         owner=arenas.this_process(),
         reporter=reporter,
+        back_to=repair.asked(spark, bare),
     )
     joined = (
         packed[0]

@@ -15,14 +15,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from windrow.model import JoinPlan, WindrowError
 from windrow.operators.figures import Share
-from windrow.spark import arenas, buckets
+from windrow.spark import arenas, buckets, repair
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import BucketFigures
 from windrow.spark.log import Directory
 from windrow.spark.output import BLOB
 from windrow.spark.pack import NOTHING
-from windrow.spark.worker import begin_task
+from windrow.spark.worker import begin_task, message_first
 
 if TYPE_CHECKING:
     from windrow.spark.figures import Reporter
@@ -70,7 +70,7 @@ class Job:
 
     `buckets`: how many; None: as many as the query has partitions. `partitions` is as in `Pack`.
     `built`: when the join was put together (µs). `arena`: where arenas go; None leaves it open.
-    `owner`: the driver, as `arenas` knows a process.
+    `owner`: the driver, as `arenas` knows a process. `back_to`: see `repair`.
     """
 
     plan: JoinPlan
@@ -82,6 +82,7 @@ class Job:
     arena: str | None
     owner: str
     reporter: Reporter
+    back_to: repair.Times
 
     @property
     def bucket_count(self) -> int:
@@ -103,7 +104,10 @@ class JoinProcessor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         packed = [row for frame in rows for row in _packed(frame)]
-        bucket = int(key[0])
+        with message_first():
+            yield from self._bucket(int(key[0]), packed)
+
+    def _bucket(self, bucket: int, packed: Sequence[Packed]) -> Iterator[pd.DataFrame]:
         begun = time.perf_counter()
         if self.job.finite:
             join = BucketJoin(self.job.plan, self.job.bucket_count, self.store, finite=True)
@@ -129,7 +133,9 @@ class JoinProcessor(StatefulProcessor):
 
     def _open(self, kept: Directory | None, arena: Arena | None) -> BucketJoin:
         job = self.job
-        return BucketJoin.open(job.plan, job.bucket_count, self.store, arena, job.built, kept)
+        return BucketJoin.open(
+            job.plan, job.bucket_count, self.store, arena, job.built, kept, job.back_to
+        )
 
     def _join(
         self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
