@@ -89,7 +89,7 @@ class Book:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, QueryFigures] = OrderedDict()
-        self._warned: set[tuple[str, JoinName]] = set()
+        self._warned: set[tuple[str, JoinName, str]] = set()
 
     def enter(self, records: Mapping[Key, Record]) -> None:
         """A task reports."""
@@ -102,13 +102,13 @@ class Book:
                 self._queries.popitem(last=False)
 
     def _warn(self, key: Key, record: Record) -> None:
-        """Say what a worker warns of, once in a run."""
-        if record.warning is None or (key.run, key.join) in self._warned:
-            return
-        self._warned.add((key.run, key.join))
+        """Say what a worker has found, of each subject once in a run."""
         names = " and ".join(key.join.streams)
-        text = f"query {key.query}, join of {names}: {record.warning}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        for advice in record.advice:
+            if (key.run, key.join, advice.subject) not in self._warned:
+                self._warned.add((key.run, key.join, advice.subject))
+                text = f"query {key.query}, join of {names}: {advice.text}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def of(self, query: str) -> list[BatchMetrics]:
         """The last micro-batches of a query, oldest first; none if it never reported."""

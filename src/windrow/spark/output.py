@@ -109,7 +109,7 @@ class Output:
                 fields.append(
                     types.StructField(f"c_{at}_{number}", _travels_as(field.dataType), loose)
                 )
-        fields.append(types.StructField("ts", _travels_as(self.time), False))
+        fields.append(types.StructField("ts", _travels_as(self.time), self.plan.bad == "keep"))
         if self.plan.marked:
             fields.append(types.StructField("kind", types.StringType(), False))
         return types.StructType(fields)
@@ -191,7 +191,7 @@ class Output:
             for column, field in zip(columns, self.schemas[at], strict=True):
                 number = arrow_type(field.dataType)
                 arrays.append(column if number is None else column.view(number))
-        arrays.append(pa.array(piece.ts))
+        arrays.append(piece.times())
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
         return arrays

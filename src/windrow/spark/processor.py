@@ -14,7 +14,7 @@ from pyspark.sql import types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from windrow.model import JoinPlan, WindrowError
-from windrow.spark import arenas, buckets
+from windrow.spark import advice, arenas, buckets
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import Tally
@@ -142,7 +142,9 @@ class JoinProcessor(StatefulProcessor):
             yield frame
             waited += time.perf_counter() - handed
         seconds = time.perf_counter() - begun - waited
-        job.reporter.joined(bucket, tally.figures(), seconds, join.hit)
+        figures = tally.figures()
+        job.reporter.joined(bucket, figures, seconds, join.hit)
+        job.reporter.advise(*advice.late(job.plan, figures.late))
 
     def close(self) -> None:
         pass
@@ -159,6 +161,7 @@ def _packed(frame: pd.DataFrame) -> Iterator[Packed]:
             int(row.beats),
             _number(row.now),
             int(row.place),
+            row.bad_rows,
         )
 
 
