@@ -72,8 +72,9 @@ def _parse_text(text: str, what: str, years: bool) -> int:
         size = YEAR if years and unit.lower() in ("year", "years") else _size(unit)
         if size is None:
             raise WindrowError(
-                f"{what} is {text!r}, but {unit!r} is not a unit of fixed length; use weeks, days, "
-                "hours, minutes, seconds, milliseconds or microseconds"
+                f"{what} is {text!r}, but {unit!r} is not a unit of fixed length; use "
+                f"{'years, ' if years else ''}weeks, days, hours, minutes, seconds, milliseconds "
+                "or microseconds"
             )
         total += (-1 if sign == "-" else 1) * Decimal(number) * size
         rest = rest[term.end() :]
@@ -92,16 +93,19 @@ def _size(unit: str) -> int | None:
     return UNITS.get(name)
 
 
-def show(micros: int) -> str:
-    """A duration as people write it.
+def show(micros: int, *, years: bool = False) -> str:
+    """A duration as people write it; a rough one in years of 365 days.
 
     >>> show(5_400_000_000)
     '1 hour 30 minutes'
+    >>> show(parse("1 year", "max_ahead", years=True), years=True)
+    '1 year'
     """
     if micros == 0:
         return "0 seconds"
     left, parts = abs(micros), []
-    for unit, size in sorted(UNITS.items(), key=lambda item: -item[1]):
+    units = {**UNITS, "year": YEAR} if years else UNITS
+    for unit, size in sorted(units.items(), key=lambda item: -item[1]):
         count, left = divmod(left, size)
         if count:
             parts.append(f"{count} {unit}{'s' if count > 1 else ''}")

@@ -130,7 +130,7 @@ def refuse_bad(stream: Stream, columns: Columns) -> None:
             "filter them, or pass bad='drop' or bad='keep'"
         )
     if columns.ahead:
-        limit = duration.show(stream.max_ahead or 0)
+        limit = duration.show(stream.max_ahead or 0, years=True)
         raise WindrowError(
             f"stream {stream.name!r}: {columns.ahead} rows have a time in {stream.time!r} that is "
             f"more than max_ahead={limit!r} ahead of the clock; filter them, or pass a larger "

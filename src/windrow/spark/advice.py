@@ -48,7 +48,7 @@ def late(plan: JoinPlan, counts: Sequence[int]) -> Iterator[Advice]:
 
 def ahead(stream: Stream, furthest: int, kept: bool) -> Advice:
     """Rows are too far ahead of the clock; the time of one of them is `furthest`."""
-    limit = duration.show(stream.max_ahead or 0)
+    limit = duration.show(stream.max_ahead or 0, years=True)
     kind = expressions.resolve(stream.schema, stream.time)
     at = f"{np.datetime64(furthest, 'us')}{' UTC' if kind is not None and kind.tz else ''}"
     return Advice(
