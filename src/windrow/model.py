@@ -75,7 +75,7 @@ class Stream:
     time: str
     window: Window | None = None
     lateness: int = 0
-    #: Whose word the lateness is: the user's, the DataFrame's watermark's, or nobody's.
+    #: Whose word the lateness is: the user's, the DataFrame's watermark's, or the default's.
     lateness_from: Literal["given", "watermark", "default"] = "given"
     idle: int | None = None
     #: How far ahead of the clock a time may be; None: any.

@@ -33,7 +33,7 @@ def no_arena(why: str) -> Advice:
 
 
 def late(plan: JoinPlan, counts: Sequence[int]) -> Iterator[Advice]:
-    """Rows of a bucket were dropped as late, and nobody has said how late they may be."""
+    """Rows of a bucket were dropped as late by a lateness that is only the default."""
     for at, (stream, count) in enumerate(zip(plan.streams, counts, strict=True)):
         kept = plan.late == "keep" and at in plan.shown
         if count and stream.lateness_from == "default" and not kept:
