@@ -66,12 +66,12 @@ def _names(schema: pa.Schema, time: object) -> list[str]:
 
 def _watermark(data: Any, name: str, schema: pa.Schema, time: object) -> tuple[int, Origin]:
     """What the DataFrame's watermark says of its time column."""
-    from windrow.spark import watermark
+    from windrow.spark import metadata
 
-    delay = watermark.delay(data, _names(schema, time))
+    delay = metadata.delay(data, _names(schema, time))
     if delay is not None:
         return delay, "watermark"
-    others = watermark.elsewhere(data)
+    others = metadata.watermarked(data)
     if others:
         raise WindrowError(
             f"stream {name!r} has a watermark on {' and '.join(map(repr, others))}, which the time "

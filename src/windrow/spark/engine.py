@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, session, tidy, watermark
+from windrow.spark import arenas, book, metadata, rebuild, session, tidy
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
@@ -107,7 +107,7 @@ def join(plan: JoinPlan) -> DataFrame:
         )
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
-    schemas = [watermark.without(frames[side].schema) for side in plan.shown]
+    schemas = [metadata.without_watermarks(frames[side].schema) for side in plan.shown]
     output = Output(bare, tuple(schemas), time_type(plan))
     job = Job(
         plan=bare,

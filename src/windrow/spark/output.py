@@ -23,7 +23,7 @@ from windrow.model import JoinPlan
 from windrow.operators.arrivals import Mixture, Piece, Result
 from windrow.operators.partials import final_schema, plain_key
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs
+from windrow.spark import blobs, metadata
 from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
@@ -233,14 +233,7 @@ class Output:
 
 def is_unordered(frame: DataFrame, names: Sequence[str]) -> bool:
     """Is the column with these names, from the top down, the `ts` of a join without an order?"""
-    kind: types.DataType = frame.schema
-    found: types.StructField | None = None
-    for name in names:
-        if not isinstance(kind, types.StructType) or name not in kind.names:
-            return False
-        found = kind[name]
-        kind = found.dataType
-    return found is not None and (found.metadata or {}).get(ORDER) == "none"
+    return metadata.of(frame, names).get(ORDER) == "none"
 
 
 class Unpack:

@@ -1,4 +1,4 @@
-"""The watermarks of a DataFrame: what `withWatermark` has said of how late its rows may come.
+"""What the metadata of a DataFrame's columns says, above all of how late its rows may come.
 
 Spark writes a watermark's delay into the metadata of its column, where an alias and a select keep
 it and an expression loses it. What is lost is still in the analysed plan, which Spark Connect does
@@ -19,20 +19,25 @@ if TYPE_CHECKING:
 DELAY = "spark.watermarkDelayMs"
 
 
-def delay(frame: DataFrame, names: Sequence[str]) -> int | None:
-    """The delay, in µs, of the watermark of the column with these names, from the top down."""
+def of(frame: DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """The metadata of the column with these names, from the top down."""
     kind: types.DataType = frame.schema
     found: types.StructField | None = None
     for name in names:
         if not isinstance(kind, types.StructType) or name not in kind.names:
-            return None
+            return {}
         found = kind[name]
         kind = found.dataType
-    millis = None if found is None else (found.metadata or {}).get(DELAY)
+    return {} if found is None else dict(found.metadata or {})
+
+
+def delay(frame: DataFrame, names: Sequence[str]) -> int | None:
+    """The delay, in µs, of the watermark of the column with these names."""
+    millis = of(frame, names).get(DELAY)
     return None if millis is None else int(millis) * 1000
 
 
-def elsewhere(frame: DataFrame) -> list[str]:
+def watermarked(frame: DataFrame) -> list[str]:
     """The names of the columns that have a watermark, also of those that are gone."""
     shown = [name for name, field in _fields(frame.schema) if DELAY in (field.metadata or {})]
     return list(dict.fromkeys([*shown, *_of_plan(frame)]))
@@ -65,7 +70,7 @@ def _marked(plan: Any) -> Iterator[str]:
         yield from _marked(children.apply(at))
 
 
-def without(schema: types.StructType) -> types.StructType:
+def without_watermarks(schema: types.StructType) -> types.StructType:
     """The schema without watermarks.
 
     A join's rows are older than its input's watermark by up to a window, so it must not be said of
@@ -74,7 +79,7 @@ def without(schema: types.StructType) -> types.StructType:
     fields = []
     for field in schema:
         kind = field.dataType
-        kind = without(kind) if isinstance(kind, types.StructType) else kind
+        kind = without_watermarks(kind) if isinstance(kind, types.StructType) else kind
         left = {key: value for key, value in (field.metadata or {}).items() if key != DELAY}
         fields.append(types.StructField(field.name, kind, field.nullable, left))
     return types.StructType(fields)
