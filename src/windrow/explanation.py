@@ -56,7 +56,10 @@ def _stream(stream: Stream) -> str:
         window = f", window of {stream.window.n} rows per {stream.window.per}"
     else:
         window = f", window {duration.show(stream.window.micros)}"
-    late = f", lateness {duration.show(stream.lateness)}" if stream.lateness else ""
+    origin = {"given": "", "watermark": " by its watermark", "default": " by default"}
+    late = f", lateness {duration.show(stream.lateness)}{origin[stream.lateness_from]}"
+    if stream.max_ahead is not None:
+        late += f", at most {duration.show(stream.max_ahead, years=True)} ahead of the clock"
     beats = f", beats where {stream.beats}" if stream.beats is not None else ""
     ends = f", ends where {stream.ends}" if stream.ends is not None else ""
     unique = ", each key once" if stream.unique else ""

@@ -18,6 +18,7 @@ How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Algorithm = Literal["auto", "hash", "nested-loops"]
 Order = Literal["none", "sync-filter", "filter-order", "adaptive"]
 Aggregate = Literal["count", "sum", "min", "max", "avg"]
+Bad = Literal["drop", "fail", "keep"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
@@ -74,7 +75,11 @@ class Stream:
     time: str
     window: Window | None = None
     lateness: int = 0
+    #: Whose word the lateness is: the user's, the DataFrame's watermark's, or the default's.
+    lateness_from: Literal["given", "watermark", "default"] = "given"
     idle: int | None = None
+    #: How far ahead of the clock a time may be; None: any.
+    max_ahead: int | None = None
     beats: str | None = None
     ends: str | None = None
     ends_to: str | None = None
@@ -100,7 +105,7 @@ class JoinPlan:
     between: tuple[int, int] | None = None
     closed: bool = True
     late: Literal["drop", "keep"] = "drop"
-    bad: Literal["drop", "fail"] = "drop"
+    bad: Bad = "drop"
     violations: Literal["drop", "fail"] = "drop"
     punctuate: bool = False
     finals: tuple[Final, ...] = ()
@@ -112,6 +117,8 @@ class JoinPlan:
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
     batch_rows: int | None = None
+    #: The machine's clock (µs) when a join of tables began. On Spark each micro-batch has its own.
+    now: int | None = None
     #: How its condition's names and times are meant.
     dialect: Dialect = TABLES
 
@@ -148,10 +155,14 @@ class JoinPlan:
         """The streams that have a struct in the output."""
         return (0,) if self.how in ("semi", "anti") else tuple(range(len(self.streams)))
 
+    def bad_of(self, stream: int) -> Bad:
+        """What becomes of a stream's bad rows. One that is not shown has no column to keep them."""
+        return "drop" if self.bad == "keep" and stream not in self.shown else self.bad
+
     @property
     def marked(self) -> bool:
         """Does the output carry the `kind` column?"""
-        return self.late == "keep" or self.punctuate
+        return self.late == "keep" or self.bad == "keep" or self.punctuate
 
     @property
     def punctuated(self) -> bool:

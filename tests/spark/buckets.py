@@ -73,7 +73,8 @@ class Run:
         self.plan = plan
         self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
         self.packs = [
-            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
+            Pack(s, side, tuple(range(self.buckets)), bad=plan.bad_of(side))
+            for side, s in enumerate(self.bare.streams)
         ]
 
     def batch(self, tables, lose=False, now=None):

@@ -1,6 +1,6 @@
 """A join from admitted batches to result rows: what every engine runs.
 
-admitted --> progress --> around the join: late, keyless --> operator --> pieces --> Arrow
+admitted --> progress --> around the join: late, bad, keyless --> operator --> pieces --> Arrow
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.kernels import cursor as c
-from windrow.model import JoinPlan, Metrics, WindrowError
+from windrow.model import JoinPlan, Metrics
 from windrow.operators import figures
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result
@@ -149,20 +149,17 @@ class Pipeline:
 
     def _note(self, stream: int, part: Admitted) -> None:
         name = self.names[stream]
-        if part.bad and self.plan.bad == "fail":
-            raise WindrowError(
-                f"stream {name!r}: {part.bad} rows have no time in "
-                f"{self.plan.streams[stream].time!r}; fill or filter them, or pass bad='drop'"
-            )
         self.metrics.tuples[name] += len(part.tuples.ts) + len(part.keyless.ts)
         self.metrics.late[name] += len(part.late.ts)
         self.metrics.bad[name] += part.bad
         self.metrics.beats[name] += part.beats
 
     def _aside(self, stream: int, part: Admitted) -> Iterator[Piece]:
-        """What goes around the join: late rows that are kept, and null keys of a preserved side."""
+        """What goes around the join: rows that are only kept, and null keys of a preserved side."""
         if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
             yield self._alone("late", stream, part.late)
+        if self.plan.bad_of(stream) == "keep" and len(part.bad_rows.ts):
+            yield self._alone("bad", stream, part.bad_rows)
         if self.plan.preserved[stream] and len(part.keyless.ts):
             self.join.unmatched += len(part.keyless.ts)
             alone = self._alone("unmatched", stream, part.keyless)
@@ -171,7 +168,9 @@ class Pipeline:
             else:
                 self.order.keep(alone)
 
-    def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
+    def _alone(
+        self, kind: Literal["late", "bad", "unmatched"], stream: int, rows: Arrivals
+    ) -> Piece:
         sides: list[NDArray[np.int64] | None] = [None] * len(self.names)
         sides[stream] = rows.row
         return Piece(kind, tuple(sides), rows.ts)
@@ -233,7 +232,7 @@ class Pipeline:
             )
             for at, stream in enumerate(self.plan.shown)
         ]
-        ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
+        ts = piece.times().view(pa.timestamp("us")).cast(self.schema.field("ts").type)
         arrays.append(ts)
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))

@@ -115,7 +115,7 @@ class Book:
         self._runs: OrderedDict[tuple[str, str], RunFigures] = OrderedDict()
         #: By query, the run that Spark has started last.
         self._started: dict[str, str] = {}
-        self._warned: set[tuple[str, JoinName]] = set()
+        self._warned: set[tuple[str, JoinName, str]] = set()
 
     def started(self, query: str, run: str) -> None:
         """Spark has started a query."""
@@ -140,13 +140,13 @@ class Book:
                 self._runs.popitem(last=False)
 
     def _warn(self, key: Key, record: Record) -> None:
-        """Say what a worker warns of, once in a run."""
-        if record.warning is None or (key.run, key.join) in self._warned:
-            return
-        self._warned.add((key.run, key.join))
+        """Say what a worker has found, of each subject once in a run."""
         names = " and ".join(key.join.streams)
-        text = f"query {key.query}, join of {names}: {record.warning}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        for advice in record.advice:
+            if (key.run, key.join, advice.subject) not in self._warned:
+                self._warned.add((key.run, key.join, advice.subject))
+                text = f"query {key.query}, join of {names}: {advice.text}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
     def of(self, query: str, run: str) -> list[BatchMetrics]:
         """The last micro-batches of a run, oldest first; none if it never reported.

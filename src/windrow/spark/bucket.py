@@ -25,7 +25,7 @@ from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
 from windrow.spark import blobs, durable, question, ranges, rebuild, repair, silence
 from windrow.spark.arena import Arena
-from windrow.spark.chunks import Chunk, ChunkPayload
+from windrow.spark.chunks import PASSING, Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store
 from windrow.state.join_state import STREAMS, JoinState, Structure
 from windrow.state.punctuated_state import PunctuatedState
@@ -47,6 +47,7 @@ class Packed:
     beats: int
     now: int | None = None
     place: int = 0
+    bad_rows: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,8 @@ class BucketJoin:
         idle = self._idle(packed)
         pieces = self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
         yield from self.pipeline.results(pieces)
+        for payload in self.payloads:
+            payload.drop_passing()
         if self.finite:
             return
         directory.progress = [progress.now for progress in self.pipeline.progress]
@@ -255,12 +258,28 @@ class BucketJoin:
             late=_shifted(part.late, first),
             ends=_shifted(part.ends, first),
             bad=sum(row.bad for row in mine),
+            bad_rows=self._pass_by(side, mine),
             beats=sum(row.beats for row in mine),
             newest=max((row.newest for row in mine if row.newest is not None), default=None),
             newest_beat=max(
                 (row.newest_beat for row in mine if row.newest_beat is not None), default=None
             ),
         )
+
+    def _pass_by(self, side: int, mine: Sequence[Packed]) -> Arrivals:
+        """The bad rows, which are at hand until this micro-batch is done and then forgotten.
+
+        Their row ids are beyond those of all others, which they leave as they are.
+        """
+        first = self.directory.next_rows[side]
+        start = first
+        for row in mine:
+            if row.bad_rows is not None:
+                batch = blobs.decode(row.bad_rows)
+                self.payloads[side].add(Chunk(first, batch.num_rows, PASSING, batch))
+                first += batch.num_rows
+        ids = np.arange(start, first)
+        return Arrivals(np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64), ids)
 
     def _idle(self, packed: Sequence[Packed]) -> list[bool]:
         """Which streams have been silent for so long that they hold the others back no more."""

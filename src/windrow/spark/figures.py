@@ -21,6 +21,7 @@ from windrow import expressions
 from windrow.model import JoinPlan
 from windrow.operators.figures import Numbers, Share
 from windrow.operators.pipeline import Pipeline
+from windrow.spark.advice import Advice, no_arena
 
 Step = Literal["pack", "join", "unpack"]
 
@@ -87,7 +88,7 @@ class Record:
     rows: int = 0
     bucket: BucketFigures | None = None
     hit: bool | None = None
-    warning: str | None = None
+    advice: tuple[Advice, ...] = ()
 
     def __add__(self, other: Record) -> Record:
         """More of the same part of the same task. A bucket reports once, when it is done."""
@@ -96,7 +97,7 @@ class Record:
             self.rows + other.rows,
             other.bucket or self.bucket,
             self.hit if other.hit is None else other.hit,
-            self.warning or other.warning,
+            self.advice + tuple(each for each in other.advice if each not in self.advice),
         )
 
 
@@ -118,14 +119,14 @@ class Reporter:
         """A bucket is done. `hit`: was its state at hand, or rebuilt; None: it was its first."""
         self._add("join", Record(seconds, 0, figures, hit), bucket)
 
+    def advise(self, *found: Advice) -> None:
+        """The user should know this."""
+        if found:
+            self._add("join", Record(0.0, advice=found))
+
     def no_arena(self, why: str) -> None:
         """There is no place for a bucket's state between micro-batches."""
-        warning = (
-            f"the join's state cannot be kept between micro-batches: {why}; so each micro-batch "
-            "makes it again from the checkpoint, which is right but slow; set "
-            "spark.windrow.arena.dir to a folder with space that only this user can enter"
-        )
-        self._add("join", Record(0.0, warning=warning))
+        self.advise(no_arena(why))
 
     def unpacked(self, seconds: float) -> None:
         """Results were decoded."""

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from windrow.model import JoinPlan, WindrowError
 from windrow.operators.figures import Share
-from windrow.spark import arenas, buckets, repair
+from windrow.spark import advice, arenas, buckets, repair
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.figures import BucketFigures
@@ -151,6 +151,7 @@ class JoinProcessor(StatefulProcessor):
         seconds = time.perf_counter() - begun - waited
         figures = BucketFigures.of(join.pipeline, share)
         job.reporter.joined(bucket, figures, seconds, join.hit)
+        job.reporter.advise(*advice.late(job.plan, figures.numbers["late"]))
 
     def close(self) -> None:
         pass
@@ -167,6 +168,7 @@ def _packed(frame: pd.DataFrame) -> Iterator[Packed]:
             int(row.beats),
             _number(row.now),
             int(row.place),
+            row.bad_rows,
         )
 
 
