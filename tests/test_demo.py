@@ -84,7 +84,7 @@ def test_a_java_that_does_not_start_spark(monkeypatch, tmp_path):
 def test_spark_starts_without_a_word(tmp_path):
     script = (
         "import pathlib, sys\n"
-        "from windrow.spark.quiet import local_session\n"
+        "from windrow.spark.tools.quiet import local_session\n"
         "with local_session(pathlib.Path(sys.argv[1]), 1) as spark:\n"
         "    print(spark.range(7).count())\n"
     )

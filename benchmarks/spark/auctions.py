@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 import windrow as wr
 from benchmarks.measure import CONSOLE, show
-from windrow.spark import quiet
+from windrow.spark.tools import quiet
 from windrow.workload import closing_auctions
 
 AUCTIONS, BATCHES, HOURS = 60_000, 24, 12

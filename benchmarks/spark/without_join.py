@@ -17,7 +17,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 import windrow as wr
 from windrow.model import Stream
-from windrow.spark import blobs, engine
+from windrow.spark import engine
+from windrow.spark.log import blobs
 from windrow.spark.processor import SparkStore
 from windrow.spark.worker import begin_task
 

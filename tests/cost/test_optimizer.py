@@ -94,7 +94,9 @@ def test_no_tuples_at_all() -> None:
 
 def test_expected_is_what_the_windows_hold() -> None:
     assert chosen(plan()).layout.expected == 600_000
-    assert chosen(plan(window=TimeWindow(3600 * SECOND))).layout.expected == 2_400_000, "all there is"
+    assert chosen(plan(window=TimeWindow(3600 * SECOND))).layout.expected == 2_400_000, (
+        "all there is"
+    )
     assert chosen(plan(window=CountWindow(5))).layout.expected == 2_400_000
     endless = Statistics((1e6, 1e6), 1000)
     assert chosen(plan(), endless).layout.expected == MOST_EXPECTED

@@ -106,36 +106,34 @@ def feeds(case, how, batches):
 
 def kept_by(pipeline):
     """Everything that a join holds between two batches, by name."""
-    arrays, _ = pipeline.join.parts()
+    arrays, _ = pipeline.parts()
     found = {}
-    if pipeline.finals is not None:
-        arrays = {**arrays, **pipeline.finals.parts()[0]}
-        found["partial rows"] = pipeline.finals.held()
-        found["partial batches"] = len(pipeline.finals.store.firsts)
-        found["partial numbers"] = pipeline.finals.next_row
-    if pipeline.order is not None:
-        arrays = {**arrays, **pipeline.order.parts()[0]}
+    if pipeline.plan.finals:
+        finals = pipeline.results
+        found["partial rows"] = finals.held()
+        found["partial batches"] = len(finals.store.firsts)
+        found["partial numbers"] = finals.next_row
     found |= {f"array {name}": array.nbytes for name, array in arrays.items()}
     state = pipeline.join.state
     for side in range(2):
         found[f"live rows {side}"] = state.live_rows(side)
         if pipeline.plan.punctuated:
             found[f"flags {side}"] = state.live_flags(side)
-            found[f"pending {side}"] = len(pipeline.join.pending[side].ts)
+            found[f"waiting ends {side}"] = pipeline.gate.ends.held(side)
     return found
 
 
 def kept_in_log(run):
     """What a bucket has in its log, its directory and beside its join."""
     (store,) = run.stores
-    directory = run.join.directory
+    directory = run.join.log.directory
     found = {
         "blobs": len(store.blobs),
         "bytes of blobs": sum(map(len, store.blobs.values())),
         "directory text": len(store.text),
         "partial blobs": len(directory.partials),
         "changes": len(directory.changes),
-        "payload chunks": sum(len(payload.chunks) for payload in run.join.payloads),
+        "payload chunks": sum(len(payload.chunks) for payload in run.join.log.payloads),
     }
     for side in range(2):
         found[f"chunks {side}"] = len(directory.of(side))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin
-from windrow.spark.log import Directory
+from windrow.spark.log.directory import Directory
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches
 
 from .buckets import BUCKETS, Run, arenas, as_packed, plan_of, run_case, stream_table

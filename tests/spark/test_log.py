@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark import durable, renew
-from windrow.spark.log import Directory
+from windrow.spark.log.log import Log
+from windrow.spark.log import renew
+from windrow.spark.log.directory import Directory
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches, naive_join
 
 from .buckets import Run, arenas, plan_of, run_case, stream_table
@@ -18,7 +19,7 @@ HOWS = ("inner", "left", "right", "full", "semi", "anti")
 @pytest.fixture
 def eager(monkeypatch):
     """Merge and renew at every opportunity."""
-    monkeypatch.setattr(durable, "MERGED_AT_ONCE", 2)
+    monkeypatch.setattr(Log, "MERGED_AT_ONCE", 2)
     monkeypatch.setattr(renew, "LEAST_RENEWED", 1)
 
 
@@ -110,7 +111,7 @@ def test_chunks_that_are_not_logged_do_not_stop_the_merging(useless):
         assert sum(row["a"] is not None and row["b"] is not None for row in found) == 500
         alone = 500 if disturbed and useless is not late else 0
         assert sum(row["b"] is None for row in found) == alone
-    assert chunks[1] <= chunks[0] + 2 * durable.MERGED_AT_ONCE
+    assert chunks[1] <= chunks[0] + 2 * Log.MERGED_AT_ONCE
     assert text[1] <= text[0] + 3000
 
 
@@ -255,6 +256,43 @@ def test_down_time_is_no_silence():
     assert run.results().num_rows == 0
     run.batch([stream_table([1002]), stream_table([])], now=2061 * SECOND)
     assert run.results().num_rows == 1
+
+
+def silent_since(*times, plan_of_b=60):
+    """a sends in each of these micro-batches, b in the first only; has a's first tuple left?"""
+    run = Run(idle_plan(plan_of_b))
+    run.batch([stream_table([100]), stream_table([0])], now=times[0] * SECOND)
+    for number, now in enumerate(times[1:]):
+        run.batch([stream_table([1000 + number]), stream_table([])], now=now * SECOND, lose=True)
+    return run.results().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "silence"),
+    [
+        ((1000, 400), 0),
+        ((1000, 400, 1000), 0),
+        ((1000, 400, 1003), 3),
+        ((1000, 400, 410, 1013), 13),
+        ((1000, 400, 410, 1007), 10),
+        ((1000, 1020, 400, 410, 300, 330, 1070), 70),
+        ((1000, 400, 430, 460), 60),
+        ((1000, 1004, 990, 1004, 990, 1004, 1008), 8),
+    ],
+    ids=[
+        "back",
+        "and to the same time",
+        "and on",
+        "some time between",
+        "corrected by less",
+        "twice",
+        "and never corrected",
+        "it swings",
+    ],
+)
+def test_a_step_back_and_its_correction_are_no_silence(times, silence):
+    assert silent_since(*times, plan_of_b=silence + 1) is False
+    assert silence == 0 or silent_since(*times, plan_of_b=silence) is True
 
 
 def test_a_batch_of_an_earlier_run_finds_the_same_silence_again():

@@ -14,7 +14,8 @@ import windrow as wr
 from windrow.model import BEGINNING
 from windrow.operators.gate.rates import Rates
 from windrow.operators.results.trigger import trigger
-from windrow.spark import durable, renew
+from windrow.spark.log.log import Log
+from windrow.spark.log import renew
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
@@ -42,7 +43,7 @@ def hasty():
     """Logs are merged and written anew at every turn, which else takes thousands of rows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renew, "LEAST_RENEWED", 4)
-        patch.setattr(durable, "MERGED_AT_ONCE", 2)
+        patch.setattr(Log, "MERGED_AT_ONCE", 2)
         # The adaptive policy changes its mind at any time, not only when it would.
         chance = random.Random(4)
         patch.setattr(Rates, "load", lambda self: chance.random())
@@ -225,10 +226,10 @@ def test_results_that_are_held_are_the_same_in_both_when_a_log_is_written_anew()
     assert_attempts_agree_on(wr.plan(a, b, order="filter-order"), tables)
 
 
-@pytest.mark.parametrize(("limit", "merged"), [(durable.SMALL_BYTES, True), (40, False)])
+@pytest.mark.parametrize(("limit", "merged"), [(Log.SMALL_BYTES, True), (40, False)])
 def test_large_deltas_of_held_results_stay_as_they_are(limit, merged, monkeypatch):
     """b is silent after 0: each row of a adds a result that is held."""
-    monkeypatch.setattr(durable, "SMALL_BYTES", limit)
+    monkeypatch.setattr(Log, "SMALL_BYTES", limit)
     run = Watched(replace(plan_of("inner"), order="filter-order"))
     run.batch([stream_table([]), stream_table([0, 0])])
     for time in range(1, 8):

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark import durable, renew
+from windrow.spark.log.log import Log
+from windrow.spark.log import renew
 from windrow.testing import assert_same_rows, naive_join
 
 from .buckets import Run, arenas, batches, ends
@@ -26,7 +27,7 @@ def hasty():
     """Logs are merged and written anew at every turn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renew, "LEAST_RENEWED", 4)
-        patch.setattr(durable, "MERGED_AT_ONCE", 2)
+        patch.setattr(Log, "MERGED_AT_ONCE", 2)
         yield
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators import sizes
-from windrow.spark import durable, renew
-from windrow.spark.log import Directory
+from windrow.spark.log.log import Log
+from windrow.spark.log import renew
+from windrow.spark.log.directory import Directory
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
@@ -58,7 +59,7 @@ def small(monkeypatch):
     monkeypatch.setattr(sizes, "PIECE_BYTES", 100)
     monkeypatch.setattr(sizes, "NARROW", 0)
     monkeypatch.setattr(renew, "LEAST_RENEWED", 4)
-    monkeypatch.setattr(durable, "MERGED_AT_ONCE", 2)
+    monkeypatch.setattr(Log, "MERGED_AT_ONCE", 2)
 
 
 def examples(most):

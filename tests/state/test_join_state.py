@@ -10,7 +10,7 @@ import pytest
 from windrow.kernels.cells import cell_of
 from windrow.model import BEGINNING
 from windrow.state.join_state import JoinState, Layout
-from windrow.state.room import HEAP
+from windrow.state.room import HEAP, allocated
 from windrow.testing.contract import STATE_CHECKS, StateUnderTest
 from windrow.testing.contract.state import follows_a_model, reuses_memory
 
@@ -37,10 +37,13 @@ class Stored:
     def __init__(self, state: JoinState) -> None:
         self.state = state
         self.rows, self.live_rows = state.rows, state.live_rows
-        self.stale_rows, self.nbytes = state.stale_rows, state.nbytes
+        self.stale_rows = state.stale_rows
 
     def parts(self):
         return self.state.arrays(), {"parts": self.state.parts}
+
+    def allocated(self):
+        return allocated(self.state.arrays())
 
     def list_of(self, stream, key):
         return self.state.streams * int(cell_of(int(key), self.state.parts)) + stream
@@ -98,14 +101,17 @@ def test_what_could_be_gone_is_counted_whatever_its_order():
     assert found == [0, 0, 1, 4, 6]
 
 
-def test_bytes_are_shared_out_by_live_tuples():
+def test_live_bytes_are_those_of_the_records():
     state = JoinState(Layout(2, "time-list", 2))
-    assert state.nbytes(0) == state.nbytes(1) > 0
     stored = Stored(state)
+    assert state.live_bytes(0) == state.live_bytes(1) == 0 < stored.allocated()
     stored.append(0, np.arange(30), np.arange(30) << 40, np.arange(30))
     stored.append(1, np.arange(10), np.arange(10) << 40, np.arange(10))
-    assert state.nbytes(0) == pytest.approx(3 * state.nbytes(1), abs=2)
-    assert state.nbytes(0) + state.nbytes(1) == pytest.approx(state.lists.nbytes(), abs=1)
+    assert state.live_bytes(0) == state.lists.live_records_of(0, 2).nbytes
+    assert state.live_bytes(0) == 3 * state.live_bytes(1)
+    assert sum(map(state.live_bytes, range(2))) <= stored.allocated()
+    stored.expire(0, 0, 100)
+    assert state.live_bytes(0) == 0
 
 
 def test_only_a_time_list_splits_a_batch_into_cells():
@@ -162,13 +168,12 @@ def test_the_contract_catches_a_leak():
     class Leaking(Stored):
         leaked = 0
 
-        def __init__(self, state):
-            super().__init__(state)
-            self.nbytes = lambda stream: state.nbytes(stream) + self.leaked
-
         def append(self, stream, ts, keys, rows):
             super().append(stream, ts, keys, rows)
             self.leaked += 32 * len(ts)
+
+        def allocated(self):
+            return super().allocated() + self.leaked
 
     under_test = StateUnderTest(lambda: Leaking(JoinState(ONE)), lambda parts: None)
     with pytest.raises(AssertionError, match="bytes in turn"):

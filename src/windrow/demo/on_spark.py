@@ -61,7 +61,7 @@ def run(
 @contextmanager
 def new_spark(folder: Path, console: Console) -> Iterator[Any]:
     """A Spark of our own in local mode."""
-    from windrow.spark import quiet
+    from windrow.spark.tools import quiet
 
     began = time.perf_counter()
     cores = min(os.cpu_count() or 1, MOST_CORES)

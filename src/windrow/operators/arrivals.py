@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
-Kind = Literal["match", "unmatched", "late", "end", "lapse"]
+Kind = Literal["match", "unmatched", "late", "bad", "end", "lapse"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Arrivals:
         """A stretch of them."""
         return Arrivals(self.ts[start:stop], self.key[start:stop], self.row[start:stop])
 
-    def chosen(self, which: NDArray[np.bool_]) -> Arrivals:
-        """Some of them."""
+    def chosen(self, which: NDArray[np.bool_] | Rows) -> Arrivals:
+        """Some of them, or all in another order."""
         return Arrivals(self.ts[which], self.key[which], self.row[which])
 
     def in_time_order(self) -> Arrivals:
@@ -60,6 +61,7 @@ class Arrivals:
 class Piece:
     """Results of one kind: row ids per stream (None where the struct is null), and their `ts`.
 
+    Bad rows have no time that can be relied on, so their `ts` is null in the result.
     The row of an end is a punctuation, of the stream that has an id, and only its key counts. A
     lapse is no result: no promise about the key is left, so what is held for it can go.
     """
@@ -77,6 +79,10 @@ class Piece:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    def times(self) -> pa.Array:
+        """Their `ts` as the result has it, in µs."""
+        return pa.nulls(len(self.ts), pa.int64()) if self.kind == "bad" else pa.array(self.ts)
 
     def part(self, start: int, stop: int) -> Piece:
         """A stretch of them."""

@@ -2,7 +2,7 @@
 
 admitted --> progress --> gate --> join --> results --> Arrow
                 |                             |
-                +--- late ------------------------------> around it all
+                +--- late, bad -------------------------> around it all
                 +--- null keys of a preserved stream ---> around the join
 """
 
@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.model import JoinPlan, Metrics, WindrowError
+from windrow.model import JoinPlan, Metrics
+from windrow.operators import figures
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result, Rows
 from windrow.operators.build import join_of
@@ -32,7 +33,7 @@ from windrow.operators.results.partials import final_schema
 from windrow.operators.sizes import RowBytes, cuts
 from windrow.operators.stage import Parts, Stage
 from windrow.state.join_state import Layout
-from windrow.state.room import HEAP, Room
+from windrow.state.room import HEAP, Room, allocated
 
 
 class Pipeline:
@@ -65,7 +66,7 @@ class Pipeline:
         }
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
-        self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
+        self.metrics: Metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
 
     # -- its life --------------------------------------------------------------------------
 
@@ -154,21 +155,18 @@ class Pipeline:
 
     def _note(self, stream: int, part: Admitted) -> None:
         name = self.names[stream]
-        if part.bad and self.plan.bad == "fail":
-            raise WindrowError(
-                f"stream {name!r}: {part.bad} rows have no time in "
-                f"{self.plan.streams[stream].time!r}; fill or filter them, or pass bad='drop'"
-            )
         self.metrics.tuples[name] += len(part.tuples.ts) + len(part.keyless.ts)
         self.metrics.late[name] += len(part.late.ts)
         self.metrics.bad[name] += part.bad
         self.metrics.beats[name] += part.beats
 
     def _aside(self, stream: int, part: Admitted) -> Iterator[Result]:
-        """What goes around: late rows that are kept, and null keys of a preserved stream."""
+        """What goes around: rows that are only kept, and null keys of a preserved stream."""
         streams = len(self.names)
         if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
             yield Piece.alone("late", streams, stream, part.late.row, part.late.ts)
+        if self.plan.bad_of(stream) == "keep" and len(part.bad_rows.ts):
+            yield Piece.alone("bad", streams, stream, part.bad_rows.row, part.bad_rows.ts)
         if self.plan.preserved[stream] and len(part.keyless.ts):
             self.join.unmatched += len(part.keyless.ts)
             yield from self.results.take(
@@ -229,7 +227,7 @@ class Pipeline:
             )
             for at, stream in enumerate(self.plan.shown)
         ]
-        ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
+        ts = piece.times().view(pa.timestamp("us")).cast(self.schema.field("ts").type)
         arrays.append(ts)
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
@@ -250,22 +248,23 @@ class Pipeline:
         }
         return nested(values, kind, len(rows))
 
+    # -- figures ---------------------------------------------------------------------------
+
     def figures(self) -> Metrics:
         """The metrics so far."""
-        figures, join = self.metrics, self.join
-        # Input that waits still needs what is stored for it.
-        joined = self.gate.joined
-        for stream, name in enumerate(self.names):
-            figures.stale[name] = join.state.stale_rows(
-                stream, self.plan.reaches[stream], of_the_others(joined, stream)
-            )
-        for stage in (self.gate, self.join, self.results):
-            per_stream, whole = stage.figures()
-            for what, counts in per_stream.items():
-                setattr(figures, what, dict(zip(self.names, counts, strict=True)))
-            for what, count in whole.items():
-                setattr(figures, what, count)
-        return figures
+        return figures.metrics(self)
+
+    def stale(self) -> list[int]:
+        """Tuples of each stream that could be gone: input that waits still needs its partners."""
+        reaches, joined = self.plan.reaches, self.gate.joined
+        return [
+            self.join.state.stale_rows(stream, reach, of_the_others(joined, stream))
+            for stream, reach in enumerate(reaches)
+        ]
+
+    def allocated(self) -> int:
+        """The bytes of all stages' arrays, used or not."""
+        return allocated(self.parts()[0])
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

@@ -23,12 +23,16 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, question, ranges, rebuild
+from windrow.operators.stage import Parts
+from windrow.spark import silence
 from windrow.spark.arena import Arena
-from windrow.spark.chunks import Chunk, ChunkPayload
-from windrow.spark.log import Change, Directory, Store
-from windrow.state.join_state import JoinState
-from windrow.state.room import HEAP, Room
+from windrow.spark.log import blobs, question, ranges, repair, writing
+from windrow.spark.log.chunks import PASSING, Chunk
+from windrow.spark.log.directory import Change, Directory, Store
+from windrow.spark.log.keepers import Keepers
+from windrow.spark.log.log import Log
+from windrow.spark.log.stored import layout
+from windrow.spark.log.tuples import Arrived
 
 #: Raised whenever the meaning of the state's arrays changes.
 LAYOUT = 5
@@ -46,15 +50,7 @@ class Packed:
     beats: int
     now: int | None = None
     place: int = 0
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """A chunk of this micro-batch, with the blob it came in."""
-
-    chunk: Chunk
-    blob: bytes
-    columns: Columns
+    bad_rows: bytes | None = None
 
 
 class BucketJoin:
@@ -64,45 +60,24 @@ class BucketJoin:
     was put together (µs); silence before that is down-time.
     """
 
-    def __init__(
-        self,
-        plan: JoinPlan,
-        buckets: int,
-        store: Store,
-        arena: Arena | None = None,
-        finite: bool = False,
-        built: int = 0,
-    ) -> None:
-        self.plan = plan
-        self.store = store
-        self.arena = arena
+    def __init__(self, log: Log, finite: bool = False, built: int = 0) -> None:
+        self.plan = log.plan
+        self.log = log
         self.finite = finite
         self.built = built
         self.hit: bool | None = None
-        # Pack has left the heartbeats out already.
-        self.streams = [replace(stream, beats=None) for stream in plan.streams]
-        self.payloads = [ChunkPayload(stream, self.open_blob) for stream in plan.streams]
-        self.directory = Directory.new(buckets, question.question(plan), list(plan.reaches))
-        # On the heap: small, and replaced by what the arena has or by `restart`.
-        self.pipeline = Pipeline(plan, self.payloads, self._state(HEAP), told=not finite)
-        if self.pipeline.finals is not None:
-            self.pipeline.finals.store.open = self.open_blob
+        self.streams = range(len(log.streams))
+        self.pipeline = Pipeline(
+            log.plan, log.payloads, layout(log.plan), told=not finite, open_blob=log.open_blob
+        )
+        self.keepers = Keepers(log, self.pipeline)
 
-    @property
-    def counted(self) -> bool:
-        """Does a window count rows?"""
-        return self.plan.counted
-
-    def empty_state(self) -> JoinState:
-        """A state with nothing in it, made in the arena."""
-        return self._state(self.arena or HEAP)
-
-    def _state(self, room: Room) -> JoinState:
-        return JoinState(rebuild.layout(self.plan), room)
-
-    def _layout(self) -> list[object]:
-        """What the arrays in the arena mean: another structure or version cannot use them."""
-        return [LAYOUT, *asdict(rebuild.layout(self.plan)).values()]
+    @classmethod
+    def once(cls, plan: JoinPlan, buckets: int, store: Store) -> BucketJoin:
+        """A bucket of a batch query, which is done when its input is."""
+        join = cls(Log(plan, _new(plan, buckets), store, None), finite=True)
+        join.pipeline.begin()
+        return join
 
     @classmethod
     def open(
@@ -113,66 +88,51 @@ class BucketJoin:
         arena: Arena | None = None,
         built: int = 0,
         kept: Directory | None = None,
+        back_to: repair.Times = (),
     ) -> BucketJoin:
         """The bucket as its directory says: from the arena, rebuilt from the log, or new.
 
-        `kept` is the directory, if the caller has read it already.
+        `kept` is the directory, if the caller has read it already; `back_to`: see `repair`.
         """
+        back_to = back_to or [None] * len(plan.streams)
         kept = kept or Directory.of_store(store)
         if kept is None:
             if arena is not None:
                 arena.clear()
-            fresh = cls(plan, buckets, store, arena, built=built)
-            fresh.pipeline.restart(fresh.empty_state())
-            if fresh.pipeline.finals is not None:
-                fresh.pipeline.finals.begin(arena or HEAP)
-            if fresh.pipeline.order is not None:
-                fresh.pipeline.order.begin(arena or HEAP)
-            return fresh
+            join = cls(Log(plan, _new(plan, buckets), store, arena), built=built)
+            join.log.directory.repaired = list(back_to)
+            join.pipeline.begin(join.log.room)
+            return join
         asked = question.question(plan)
         question.check(kept, buckets, asked)
         question.adopt(kept, asked)
         found = None if arena is None else arena.open(kept.token)
-        join = cls(plan, buckets, store, arena, built=built)
-        join.directory = kept
-        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
-            progress.now = now
-        for entry in kept.chunks:
-            chunk = Chunk(entry.first, entry.rows, entry.number, hidden=kept.hidden(entry))
-            join.payloads[entry.stream].add(chunk)
-        if found is not None and arena is not None and found[1].get("layout") != join._layout():
-            arena.clear()
+        join = cls(Log(plan, kept, store, arena), built=built)
+        changed = repair.apply(join.log, back_to)
+        if found is not None and (changed or found[1].get("layout") != meaning(plan)):
+            join.log.clear_arena()
             found = None
         join.hit = found is not None
-        if found is not None and arena is not None:
-            join.pipeline.join.attach(*found, arena)
-            if join.pipeline.finals is not None:
-                join.pipeline.finals.attach(*found, arena, kept.partials)
-            if join.pipeline.order is not None and kept.order is not None:
-                join.pipeline.order.attach(*found, arena)
-                join.pipeline.order.restore(kept.order)
-        else:
-            join.pipeline.restart(join.empty_state())
-            if join.pipeline.finals is not None:
-                join.pipeline.finals.begin(arena or HEAP)
-            if join.pipeline.order is not None and kept.order is not None:
-                join.pipeline.order.begin(arena or HEAP)
-                join.pipeline.order.restore(kept.order)
-            rebuild.from_log(join)
+        join._go_on(found)
         if kept.reaches != list(plan.reaches):
             # What was dropped stays dropped, whatever the windows are from now on.
             kept.changes.append(Change(kept.batch, kept.reaches, list(kept.progress)))
             kept.reaches = list(plan.reaches)
         return join
 
-    def open_blob(self, number: int) -> pa.RecordBatch:
-        kept = None if self.arena is None else self.arena.chunk(number)
-        if kept is not None:
-            return blobs.decode(kept)
-        blob = self.store.read(number)
-        if self.arena is not None:
-            self.arena.put_chunk(number, blob)
-        return blobs.decode(blob)
+    def _go_on(self, found: Parts | None) -> None:
+        """Take up where the directory says, with the stages' arrays or from the log."""
+        kept, pipeline = self.log.directory, self.pipeline
+        for progress, now in zip(pipeline.progress, kept.progress, strict=True):
+            progress.now = now
+        if found is not None:
+            pipeline.attach(*found, self.log.room)
+            pipeline.stand(kept.standing)
+            self.keepers.attached()
+        else:
+            pipeline.begin(self.log.room)
+            pipeline.stand(kept.standing)
+            self.keepers.restore()
 
     # -- a micro-batch ---------------------------------------------------------------------
 
@@ -181,58 +141,55 @@ class BucketJoin:
 
         They are pieces, or finished batches of finals.
         """
-        directory = self.directory
+        directory = self.log.directory
         directory.batch += 1
         # Two attempts at a micro-batch may both reach the state store, each on its own host. They
         # must number chunks and rows alike, or one's directory would name the other's blobs.
         packed = sorted(packed, key=lambda row: (row.side, row.place))
         before = [progress.now for progress in self.pipeline.progress]
-        streams = range(len(self.streams))
-        arrived = [self._take_in(side, packed) for side in streams]
+        arrived = [self._take_in(stream, packed) for stream in self.streams]
         if any(stream.ranged for stream in self.plan.streams):
-            ranges.to_keys(self, arrived)
-        admitted = [self._admit(side, arrived[side], packed, before[side]) for side in streams]
-        idle = self._idle(packed)
-        pieces = self.pipeline.feed(admitted, [self.finite] * len(streams), idle)
-        yield from self.pipeline.results(pieces)
-        if self.finite:
-            return
-        directory.progress = [progress.now for progress in self.pipeline.progress]
-        durable.write(self, arrived, before)
-        directory.live = [self.pipeline.join.state.live_rows(side) for side in streams]
-        if self.pipeline.order is not None:
-            directory.order = self.pipeline.order.snapshot()
+            ranges.to_keys(self.log, arrived, self._made_here, self.finite)
+        admitted = [self._admit(s, arrived[s], packed, before[s]) for s in self.streams]
+        ended = [self.finite] * len(self.streams)
+        yield from self.pipeline.bounded(self.pipeline.feed(admitted, ended, self._idle(packed)))
+        for payload in self.log.payloads:
+            payload.drop_passing()
+        if not self.finite:
+            self._commit(arrived, before)
+
+    def _commit(self, arrived: Sequence[Sequence[Arrived]], before: Sequence[int]) -> None:
+        """Write the micro-batch down, and leave the stages' arrays for the next worker."""
+        log, pipeline, directory = self.log, self.pipeline, self.log.directory
+        directory.progress = [progress.now for progress in pipeline.progress]
+        writing.write(log, pipeline, self.keepers, arrived, before)
+        directory.live = [pipeline.join.state.live_rows(stream) for stream in self.streams]
+        directory.standing = pipeline.standing()
         directory.token = secrets.token_hex(16)
-        self.store.set_directory(directory.to_text())
-        if self.arena is not None:
-            arrays, facts = self.pipeline.join.parts()
-            if self.pipeline.finals is not None:
-                more, further = self.pipeline.finals.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
-            if self.pipeline.order is not None:
-                more, further = self.pipeline.order.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
-            self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
+        log.store.set_directory(directory.to_text())
+        if log.arena is not None:
+            arrays, facts = pipeline.parts()
+            log.arena.commit(directory.token, arrays, {**facts, "layout": meaning(self.plan)})
 
-    def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
+    def _take_in(self, stream: int, packed: Sequence[Packed]) -> list[Arrived]:
         """Make chunks of the blobs and give their rows ids."""
-        arrived: list[Arrived] = []
-        for row in packed:
-            if row.side == side and row.blob is not None:
-                arrived.append(self._arrive(side, blobs.decode(row.blob), row.blob))
-        return arrived
+        return [
+            self._arrive(stream, blobs.decode(row.blob), row.blob)
+            for row in packed
+            if row.side == stream and row.blob is not None
+        ]
 
-    def take_in(self, side: int, rows: pa.Table, arrived: list[Arrived]) -> None:
-        """Add rows that were made here to those that have come."""
+    def _made_here(self, stream: int, rows: pa.Table) -> Arrived:
+        """Rows that were made here, as if they had come."""
         (batch,) = rows.combine_chunks().to_batches()
-        arrived.append(self._arrive(side, batch, blobs.encode(batch).to_pybytes()))
+        return self._arrive(stream, batch, blobs.encode(batch).to_pybytes())
 
-    def _arrive(self, side: int, batch: pa.RecordBatch, blob: bytes) -> Arrived:
-        number = self.directory.number()
-        chunk = Chunk(self.directory.next_rows[side], batch.num_rows, number, batch)
-        self.directory.next_rows[side] += chunk.rows
-        self.payloads[side].add(chunk)
-        return Arrived(chunk, blob, columns_of(self.streams[side], batch))
+    def _arrive(self, stream: int, batch: pa.RecordBatch, blob: bytes) -> Arrived:
+        directory = self.log.directory
+        chunk = Chunk(directory.next_rows[stream], batch.num_rows, directory.number(), batch)
+        directory.next_rows[stream] += chunk.rows
+        self.log.payloads[stream].add(chunk)
+        return Arrived(chunk, blob, columns_of(self.log.streams[stream], batch))
 
     def _admit(
         self, side: int, arrived: Sequence[Arrived], packed: Sequence[Packed], before: int
@@ -249,6 +206,7 @@ class BucketJoin:
             late=_shifted(part.late, first),
             ends=_shifted(part.ends, first),
             bad=sum(row.bad for row in mine),
+            bad_rows=self._pass_by(side, mine),
             beats=sum(row.beats for row in mine),
             newest=max((row.newest for row in mine if row.newest is not None), default=None),
             newest_beat=max(
@@ -256,28 +214,42 @@ class BucketJoin:
             ),
         )
 
-    def _idle(self, packed: Sequence[Packed]) -> list[bool]:
-        """Which streams have been silent for so long that they hold nobody back any more.
+    def _pass_by(self, side: int, mine: Sequence[Packed]) -> Arrivals:
+        """The bad rows, which are at hand until this micro-batch is done and then forgotten.
 
-        Silence adds up between micro-batches, by the times that Spark logged for them, so a
-        batch that runs again finds the same. Time before the join was built is down-time, unless
-        this batch itself is from before: then an earlier run had begun it.
+        Their row ids are beyond those of all others, which they leave as they are.
         """
-        directory = self.directory
+        first = self.log.directory.next_rows[side]
+        start = first
+        for row in mine:
+            if row.bad_rows is not None:
+                batch = blobs.decode(row.bad_rows)
+                self.log.payloads[side].add(Chunk(first, batch.num_rows, PASSING, batch))
+                first += batch.num_rows
+        ids = np.arange(start, first)
+        return Arrivals(np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64), ids)
+
+    def _idle(self, packed: Sequence[Packed]) -> list[bool]:
+        """Which streams have been silent for so long that they hold the others back no more."""
+        directory = self.log.directory
         now = max((row.now for row in packed if row.now is not None), default=None)
         if now is None:
             return [False] * len(self.streams)
-        before = directory.now if directory.now is not None else now
-        down = before < self.built <= now
-        for side in range(len(self.streams)):
-            heard = any(row.side == side for row in packed)
-            passed = 0 if down else max(now - before, 0)
-            directory.silence[side] = 0 if heard else directory.silence[side] + passed
-        directory.now = now
+        heard = [any(row.side == side for row in packed) for side in self.streams]
+        silence.listen(directory, now, self.built, heard)
         return [
             stream.idle is not None and directory.silence[side] >= stream.idle
             for side, stream in enumerate(self.plan.streams)
         ]
+
+
+def _new(plan: JoinPlan, buckets: int) -> Directory:
+    return Directory.new(buckets, question.question(plan), list(plan.reaches))
+
+
+def meaning(plan: JoinPlan) -> list[object]:
+    """What the arrays in an arena mean: another structure or version cannot use them."""
+    return [LAYOUT, *asdict(layout(plan)).values()]
 
 
 def _together(parts: Sequence[Columns]) -> Columns:

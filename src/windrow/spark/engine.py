@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions, types
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, session, tidy
+from windrow.spark import arenas, metadata, session, tidy, versions
 from windrow.spark.buckets import bucket_ids
-from windrow.spark.chunks import RESERVED
+from windrow.spark.log import repair
+from windrow.spark.log.chunks import RESERVED
+from windrow.spark.log.stored import layout as bucket_layout
+from windrow.spark.metrics import book
 from windrow.spark.output import Output
 from windrow.spark.pack import NOW, PACKED_DDL, Pack
 from windrow.spark.processor import Job, JoinProcessor
@@ -44,11 +46,7 @@ def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
                 "use; rename it"
             )
         try:
-            [arrow] = to_arrow_schema(
-                types.StructType([field]),
-                error_on_duplicated_field_names_in_struct=True,
-                timezone="UTC",
-            )
+            [arrow] = versions.arrow_schema(types.StructType([field]))
         except (PySparkException, ValueError) as error:
             raise WindrowError(
                 f"stream {name!r}: column {field.name!r} is {field.dataType.simpleString()}, which "
@@ -90,6 +88,8 @@ def join(plan: JoinPlan) -> DataFrame:
     if streaming[0]:
         session.prepare(spark)
         tidy.watch(spark, spark.conf.get(session.ARENA, None))
+    else:
+        versions.coordinate(spark)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     count = bucket_count(plan, partitions)
     # A query goes on with the partitions that its checkpoint has, which only its tasks can see.
@@ -97,14 +97,18 @@ def join(plan: JoinPlan) -> DataFrame:
     ids = None if fixed is None else bucket_ids(fixed)
     reporter = book.reporter(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
-    timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
+    timed = any(
+        stream.max_ahead is not None or (streaming[0] and stream.idle is not None)
+        for stream in plan.streams
+    )
     packed = [
         _numbered(frame, timed).mapInArrow(
-            Pack(stream, side, ids, reporter, partitions), PACKED_DDL
+            Pack(stream, side, ids, reporter, partitions, plan.bad_of(side)), PACKED_DDL
         )
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
-    output = Output(bare, tuple(frames[side].schema for side in plan.shown), time_type(plan))
+    schemas = [metadata.without_watermarks(frames[side].schema) for side in plan.shown]
+    output = Output(bare, tuple(schemas), time_type(plan))
     job = Job(
         plan=bare,
         output=output,
@@ -115,6 +119,7 @@ def join(plan: JoinPlan) -> DataFrame:
         arena=spark.conf.get(session.ARENA, None),
         owner=arenas.this_process(),
         reporter=reporter,
+        back_to=repair.asked(spark, bare),
     )
     joined = (
         packed[0]
@@ -130,13 +135,14 @@ def layout(plan: JoinPlan) -> tuple[Layout, int]:
     refuse_in_process_choices(plan)
     spark: SparkSession = plan.streams[0].data.sparkSession
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
-    return rebuild.layout(plan), bucket_count(plan, partitions)
+    return bucket_layout(plan), bucket_count(plan, partitions)
 
 
 def _numbered(frame: DataFrame, timed: bool) -> DataFrame:
     """Columns called by their number: `mapInArrow` takes a dot in a name for a field of a struct.
 
-    Where silence is measured, rows bring the micro-batch's own time, which Spark logs.
+    Where silence is measured, or how far ahead rows are, they bring the micro-batch's own time,
+    which Spark logs.
     """
     frame = frame.toDF(*(f"c_{number}" for number in range(len(frame.columns))))
     return frame.withColumn(NOW, functions.current_timestamp()) if timed else frame

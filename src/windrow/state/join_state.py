@@ -129,15 +129,25 @@ class JoinState:
         """Store records of a stream in a part, in this order, as they are."""
         self.lists.append(self.streams * part + stream, records)
 
-    def append_flags(
-        self, stream: int, part: int, ts: NDArray[np.int64], keys: NDArray[np.int64],
-        rows: NDArray[np.int64], flags: NDArray[np.int64],
+    def fill(
+        self, stream: int, ts: NDArray[np.int64], keys: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> None:
+        """Put tuples into the lists of their cells, in this order, from outside a join."""
+        self._fill(self.lists, stream, ts, keys, rows)
+
+    def fill_flags(self, stream: int, flags: Flagged) -> None:
+        """The same with I-Nodes."""
+        self._fill(self.nodes, stream, flags.ts, flags.key, flags.values())
+
+    def _fill(
+        self, lists: Lists, stream: int, ts: NDArray[np.int64], keys: NDArray[np.int64],
+        rows: NDArray[np.int64],
     ) -> None:  # fmt: skip
-        """Add I-Nodes of a stream: their punctuations' times, keys and row ids, and their flags."""
         records = np.zeros((len(ts), ls.COLUMNS), np.int64)
-        records[:, ls.TS], records[:, ls.KEY] = ts, keys
-        records[:, ls.ROW] = (rows << inodes.FLAG_BITS) | flags
-        self.nodes.append(self.streams * part + stream, records)
+        records[:, ls.TS], records[:, ls.KEY], records[:, ls.ROW] = ts, keys, rows
+        cells = cells_of(keys, self.parts)
+        for cell in np.unique(cells):
+            lists.append(self.streams * int(cell) + stream, records[cells == cell])
 
     def drop_expired(self, stream: int, reach: int, bound: int) -> None:
         """Drop a stream's tuples that `bound` has passed, from the old end of each list."""
@@ -170,16 +180,9 @@ class JoinState:
         """The most a stream ever stored, added up over its lists."""
         return int(self.lists.meta[stream :: self.streams, ls.PEAK].sum())
 
-    def nbytes(self, stream: int) -> int:
-        """A stream's share of the allocated bytes, by its share of the live tuples and I-Nodes."""
-        pairs = ((self.lists, self.live_rows), (self.nodes, self.live_flags))
-        total = 0
-        for lists, live in pairs:
-            if len(lists.meta):
-                counts = [live(each) for each in range(self.streams)]
-                share = counts[stream] / sum(counts) if sum(counts) else 1 / self.streams
-                total += round(lists.nbytes() * share)
-        return total
+    def live_bytes(self, stream: int) -> int:
+        """The bytes of the records that a stream's tuples and I-Nodes have."""
+        return ls.RECORD_BYTES * (self.live_rows(stream) + self.live_flags(stream))
 
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""
@@ -244,6 +247,15 @@ class Flagged:
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    def values(self) -> NDArray[np.int64]:
+        """What their records hold in place of a row id."""
+        return (self.row << inodes.FLAG_BITS) | self.flag
+
+
+def cells_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+    """The cell of each key, as the kernels place it."""
+    return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32
 
 
 def _flagged(records: NDArray[np.int64]) -> Flagged:

@@ -152,7 +152,7 @@ class Gate:
         runs = self.tuples.streams
         per_stream = {
             "waiting": [len(each) for each in runs],
-            "waiting_bytes": [each.nbytes if len(each) else 0 for each in runs],
+            "waiting_bytes": [each.nbytes for each in runs],
             "peak_waiting": [each.peak for each in runs],
         }
         return per_stream, {"switches": self.switches}

@@ -27,9 +27,11 @@ from windrow.operators.arrivals import Arrivals, Kind, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import BUFFER_ROWS, Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Parts
-from windrow.state.join_state import Layout
+from windrow.state.join_state import Layout, cells_of
 from windrow.state.room import HEAP, Room
 
+#: A flag is new or has changed, in what `take_flagged` tells.
+FLAGGED = told.FLAGGED
 #: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
 SameRows = Callable[
     [NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
@@ -92,7 +94,7 @@ class PunctuatedJoin(WindowJoin):
         self._plain = False
         #: Has any punctuation acted on this state?
         self._acted = False
-        self._said = self._in_order([Arrivals.empty()] * len(self.names))
+        self._said = self._in_order([])
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -109,6 +111,8 @@ class PunctuatedJoin(WindowJoin):
         newest = [int(side.ts.max()) for side in passed.tuples if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
         yield from super().process(passed)
+        # They are flags now, or over: then the log may have let their rows go.
+        self._said = self._in_order([])
 
     def _broken(self, stream: int, rows: NDArray[np.int64], promises: NDArray[np.int64]) -> None:
         """Count tuples that break promises which still wait."""
@@ -126,7 +130,7 @@ class PunctuatedJoin(WindowJoin):
             np.stack([now.ts, now.key, now.row, np.full(len(now.ts), stream, np.int64)], axis=1)
             for stream, now in enumerate(ends)
         ]
-        events = np.concatenate(parts)
+        events = np.concatenate([np.empty((0, 4), np.int64), *parts])
         cell = cells_of(events[:, 1], cells)
         events = np.ascontiguousarray(events[np.lexsort((events[:, 0], cell))])
         counts = np.bincount(cell, minlength=cells)
@@ -223,7 +227,7 @@ class PunctuatedJoin(WindowJoin):
     def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and times of a stream's punctuations before a time that are flags or act now.
 
-        Those that act in the batch under way are among them, whether they have or not.
+        While a batch is under way those that act in it are among them, whether they have or not.
         """
         acting = self._said.events
         flags, now = self.state.flags_before(stream, before), acting[acting[:, 3] == stream]
@@ -257,8 +261,3 @@ class PunctuatedJoin(WindowJoin):
         super().attach(arrays, facts, room)
         self._forget()
         self._seen, self._acted = facts["seen"], facts["acted"]
-
-
-def cells_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """The cell of each key, as the kernels place it."""
-    return (((keys >> 32) & 0xFFFFFFFF) * cells) >> 32

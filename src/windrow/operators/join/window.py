@@ -242,7 +242,7 @@ class WindowJoin:
             "inserted": counted.inserted.tolist(),
             "invalidated": counted.dropped.tolist(),
             "live_rows": [state.live_rows(stream) for stream in streams],
-            "live_bytes": [state.nbytes(stream) for stream in streams],
+            "live_bytes": [state.live_bytes(stream) for stream in streams],
             "peak_rows": [state.peak_rows(stream) for stream in streams],
         }
         whole = {

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from windrow.model import JoinPlan
-from windrow.operators.arrivals import Piece
 from windrow.operators.payload import Payload
 from windrow.operators.results.finals import Finals, Promised
 from windrow.operators.results.hold import Hold
 from windrow.operators.results.plain import Plain
-from windrow.operators.stage import Stage
 
 __all__ = ["Finals", "Hold", "Plain", "Results", "results_of"]
 
 
-class Results(Stage, Protocol):
-    """The stage after the join."""
-
-    def expect(self, after: Sequence[int]) -> None:
-        """A batch begins; each stream's progress is `after` it."""
-
-    def take(self, piece: Piece) -> Iterator[Any]:
-        """Take results in; what may leave at once does, as pieces or as finished rows."""
-
-    def finish(self) -> Iterator[Any]:
-        """The batch has been joined: what may leave now does."""
+#: The stage after the join.
+Results = Plain
 
 
 def results_of(

@@ -9,14 +9,14 @@ ends; and by the row ids of the streams, first to last, a missing row before all
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.arrivals import Kind, Mixture, Piece, Result
-from windrow.operators.results.plain import reaches_output
+from windrow.operators.results.plain import Plain, reaches_output
 from windrow.operators.results.trigger import trigger
 from windrow.operators.stage import Figures, Parts
 from windrow.state.room import HEAP, Room
@@ -33,23 +33,23 @@ NO_ROW = -1
 PIECE_ROWS = 1 << 17
 
 
-class Hold:
+class Hold(Plain):
     """Results of a join, out in the order of their times.
 
     `told`: a log wants to know what comes to be held.
     """
 
     def __init__(self, plan: JoinPlan, told: bool = False) -> None:
-        self.plan = plan
+        super().__init__(plan)
         self.told = told
         #: Are results of several kinds?
         self.mixed = plan.punctuate or (any(plan.preserved) and plan.how != "anti")
 
-    def begin(self, room: Room = HEAP) -> Hold:
+    def begin(self, room: Room = HEAP) -> Self:
         """Start with nothing held."""
-        self.runs = Runs(FIRST + len(self.plan.streams), room)
+        self.runs = Runs(width(len(self.plan.streams)), room)
         #: Everything before this time has left.
-        self.released = BEGINNING
+        self.released: int = BEGINNING
         self._trigger = BEGINNING
         self._new: list[Rows] = []
         #: What has come to be held, for the log.
@@ -166,6 +166,21 @@ class Hold:
     def stand(self, standing: dict[str, Any]) -> None:
         """Take it over."""
         self.released = standing["released"]
+
+
+def width(streams: int) -> int:
+    """Numbers that are held of a result."""
+    return FIRST + streams
+
+
+def times(rows: Rows) -> Rows:
+    """The times of held results."""
+    return rows[:, TS]
+
+
+def with_rows(rows: Rows, stream: int, ids: Rows) -> NDArray[np.bool_]:
+    """Which held results have one of these rows of a stream."""
+    return np.isin(rows[:, FIRST + stream], ids)
 
 
 def result(rows: Rows) -> Result:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from windrow.model import JoinPlan
-from windrow.operators.arrivals import Piece, Result
+from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.stage import Figures, Parts
 from windrow.state.room import HEAP, Room
 
 
 class Plain:
-    """Holds nothing."""
+    """Holds nothing. Other results stages are like it but for what they say."""
+
+    #: Everything before this time has left, in order; None: there is no order.
+    released: int | None = None
 
     def __init__(self, plan: JoinPlan) -> None:
         self.plan = plan
@@ -22,16 +26,28 @@ class Plain:
     def expect(self, after: Sequence[int]) -> None:
         """A batch begins; its progress is known."""
 
-    def take(self, piece: Piece) -> Iterator[Result]:
+    def take(self, piece: Piece) -> Iterator[Any]:
         """What leaves of it."""
         if reaches_output(piece, self.plan):
             yield piece
 
-    def finish(self) -> Iterator[Result]:
+    def finish(self) -> Iterator[Any]:
         """The batch has been joined."""
         yield from ()
 
-    def begin(self, room: Room = HEAP) -> Plain:
+    def alone(self, stream: int) -> Rows:
+        """The rows of a stream that are held unmatched."""
+        return np.empty(0, np.int64)
+
+    def row_ids(self, stream: int) -> Rows:
+        """The row ids of a stream that results here have."""
+        return np.empty(0, np.int64)
+
+    def __len__(self) -> int:
+        """Results that are held."""
+        return 0
+
+    def begin(self, room: Room = HEAP) -> Self:
         """There is nothing to begin with."""
         return self
 

@@ -12,11 +12,10 @@ every batch; an arena is used only if its token is the directory's.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from windrow.model import BEGINNING, WindrowError
-from windrow.operators.progress import of_the_others
 
 #: Deltas of flags, finals and held results belong to no stream.
 NO_STREAM = -1
@@ -64,6 +63,10 @@ class Entry:
     others_after: list[int]
     merged: int = 0
 
+    def until(self, newest: int) -> Entry:
+        """The same, when its rows after that time have gone."""
+        return replace(self, oldest=min(self.oldest, newest), newest=newest)
+
 
 @dataclass(frozen=True)
 class Delta:
@@ -95,7 +98,7 @@ class Partials:
 
 @dataclass(frozen=True)
 class Change:
-    """A restart with other windows: how far tuples reached up to a batch, and the progress then."""
+    """A restart with other windows or progress: what both were up to a batch."""
 
     batch: int
     reaches: list[int]
@@ -116,22 +119,27 @@ class Directory:
     next_rows: list[int] = field(default_factory=list)
     progress: list[int] = field(default_factory=list)
     live: list[int] = field(default_factory=list)
-    #: The last micro-batch's own time, and how long each stream has been silent, for `idle`.
-    now: int | None = None
+    #: For `idle`: how long each stream has been silent, the last micro-batch's own time, how far
+    #: the largest such time is ahead of it, and what has been counted since that (`silence.py`).
     silence: list[int] = field(default_factory=list)
+    now: int | None = None
+    ahead: int = 0
+    counted: int = 0
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     partials: list[Partials] = field(default_factory=list)
     next_partial: int = 0
-    #: Where an ordered join stands, beside the rows that wait and are held.
-    order: dict[str, Any] | None = None
+    #: Where each stage stands, beside its rows; empty before the first batch.
+    standing: dict[str, Any] = field(default_factory=dict)
     #: What the bucket's arenas are called, beside the query's name. Drawn at random, because a
     #: worker cannot tell two joins of a query apart, but each has its own directory.
     arena: str = ""
     #: For each stream, payload columns that a restart came without, and the batch before it: rows
     #: that were stored up to then have them no more, also if they come back.
     dropped: list[dict[str, int]] = field(default_factory=list)
+    #: For each stream, the time to which its progress was last asked to be set back.
+    repaired: list[int | None] = field(default_factory=list)
 
     @classmethod
     def new(cls, buckets: int, question: dict[str, Any], reaches: list[int]) -> Directory:
@@ -139,7 +147,7 @@ class Directory:
         directory, streams = cls(buckets, question, reaches), len(reaches)
         directory.next_rows, directory.live = [0] * streams, [0] * streams
         directory.progress, directory.silence = [BEGINNING] * streams, [0] * streams
-        directory.dropped = [{} for _ in reaches]
+        directory.dropped, directory.repaired = [{} for _ in reaches], [None] * streams
         return directory
 
     def number(self) -> int:
@@ -210,18 +218,14 @@ class Directory:
         return cls(**plain)
 
 
-def expired_chunks(directory: Directory, stream: int, span: int | None = None) -> list[Entry]:
-    """The chunks of one stream that have no stored tuple left.
+def before(directory: Directory, stream: int, bound: int) -> list[Entry]:
+    """The first chunks of a stream whose rows are all before a time.
 
-    A list drops from its old end only, so a chunk is gone only when all before it are. With
-    punctuations a chunk's flags live on for their `span`, until all streams have passed it.
+    A list drops from its old end only, so a chunk is gone only when all before it are.
     """
     gone: list[Entry] = []
-    reach, bound = directory.reaches[stream], of_the_others(directory.progress, stream)
-    if span is not None:
-        reach, bound = span, min(directory.progress)
     for chunk in directory.of(stream):
-        if chunk.newest + reach >= bound:
+        if chunk.newest >= bound:
             break
         gone.append(chunk)
     return gone

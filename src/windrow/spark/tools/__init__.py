@@ -1,0 +1,1 @@
+"""What people look at: a checkpoint from outside, a query as it runs."""
