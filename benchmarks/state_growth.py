@@ -18,6 +18,7 @@ import windrow as wr
 from benchmarks.measure import Target, show
 from windrow.api import local_join
 from windrow.kernels.contents import follow
+from windrow.state.room import allocated
 
 WINDOW = 30.0
 SIZES = (10_000, 100_000, 1_000_000, 4_000_000)
@@ -76,8 +77,8 @@ def per_tuple(live: int) -> Figures:
     took, compared, checked, matches = (
         (b - a) / (2 * (stop - warm)) for a, b in zip(before, after, strict=True)
     )
-    state = run.join.state
-    return Figures(took * 1e9, compared, checked, matches, state.nbytes(0) + state.nbytes(1))
+    nbytes = allocated(run.join.state.lists.parts())
+    return Figures(took * 1e9, compared, checked, matches, nbytes)
 
 
 def dependent_read(nbytes: int) -> float:

@@ -6,6 +6,7 @@ import windrow as wr
 from benchmarks.measure import Target, show
 from windrow import workload
 from windrow.api import local_join
+from windrow.state.room import allocated
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
                 pass
             state = run.join.state
             live = state.live_rows(0) + state.live_rows(1)
-            each = (state.nbytes(0) + state.nbytes(1)) / live
+            each = allocated(state.lists.parts()) / live
             # From the first full window on, it is in its steady state.
             if start + batch_rows >= one.num_rows // 2:
                 worst = max(worst, each)

@@ -11,7 +11,7 @@
 2
 """
 
-from windrow.api import configure, explain, join, metrics, ordered, plan, rows, stream
+from windrow.api import check, configure, explain, join, metrics, ordered, plan, rows, stream
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Stream",
     "TimeWindow",
     "WindrowError",
+    "check",
     "configure",
     "explain",
     "join",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time as clocks
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +12,16 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
-from windrow import aggregates, checks, duration, effects, endings, expressions, layout
+from windrow import (
+    admission,
+    aggregates,
+    checks,
+    duration,
+    effects,
+    endings,
+    expressions,
+    layout,
+)
 from windrow.cost.optimizer import choose
 from windrow.dialect import TABLES, Dialect
 from windrow.explanation import Explanation
@@ -51,12 +59,13 @@ def stream(
     key: str | Sequence[str] | None,
     time: str,
     window: Duration | Window | None = None,
-    lateness: Duration = "0 seconds",
+    lateness: Duration | None = None,
     idle: Duration | None = None,
     ends: Any = None,
     ends_to: str | None = None,
     unique: bool = False,
     beats: Any = None,
+    max_ahead: Duration | None = admission.A_YEAR,
 ) -> Stream:
     """An input of a join.
 
@@ -68,7 +77,8 @@ def stream(
         condition alone. On Spark names are Spark's: case and backticks as there.
     time: the event-time column, a timestamp.
     window: how long a tuple stays joinable: "10 minutes", "10m", a `timedelta`, or `rows(n)`.
-    lateness: how far behind the largest time seen a row may come and still count.
+    lateness: how far behind the largest time seen a row may come and still count. None: as far as
+        the watermark that a streaming DataFrame has on its time column, else "0 seconds".
     idle: after how much silence the stream no longer holds others back. Tables have no clock,
         so they are never idle.
     ends: SQL predicate that marks rows as punctuations: no tuples, they say that the stream sends
@@ -79,6 +89,10 @@ def stream(
         ones that either stream has sent within a span (the longest window) of its time.
     unique: whether a key occurs once only, so that every tuple ends its key.
     beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
+    max_ahead: how far ahead of the clock a time may be; a row that is further is bad (see `bad` of
+        `join`) and moves no progress. The clock is the micro-batch's own. A table and a batch
+        DataFrame have this limit only if it is given, by the clock when the join begins. None:
+        there is none. A year has 365 days.
 
     On Spark a predicate may be a Column as well.
 
@@ -93,9 +107,7 @@ def stream(
     key = checks.spelled(schema, key, name, "key", words)
     time = checks.spelled(schema, time, name, "time", words)
     ends_to = checks.spelled(schema, ends_to, name, "ends_to", words)
-    behind = duration.parse(lateness, f"stream {name!r}: lateness")
-    if behind == 0 and checks.is_spark(data) and data.isStreaming:
-        _warn_if_unordered(data, name, schema, time)
+    behind, origin = admission.lateness(lateness, data, name, schema, time)
     marks = {
         what: _predicate(given, data, schema, name, what, words)
         for what, given in (("beats", beats), ("ends", ends))
@@ -118,12 +130,14 @@ def stream(
         time=checks.time_column(schema, time, name, words),
         window=_window(window, name),
         lateness=behind,
+        lateness_from=origin,
         idle=None if idle is None else duration.parse(idle, f"stream {name!r}: idle"),
         beats=marks["beats"],
         ends=marks["ends"],
         ends_to=ends_to,
         unique=unique,
         ranged=ranged,
+        max_ahead=admission.max_ahead(max_ahead, data, name),
         dialect=words,
     )
 
@@ -184,20 +198,6 @@ def _schema(data: Any, name: str) -> pa.Schema:
     return engine.arrow_schema(data, name)
 
 
-def _warn_if_unordered(data: Any, name: str, schema: pa.Schema, time: str) -> None:
-    from windrow.spark import output
-
-    fields = expressions.trail(schema, time) if isinstance(time, str) else None
-    if output.is_unordered(data, [field.name for field in fields or ()]):
-        warnings.warn(
-            f"stream {name!r} comes from a join with order='none', whose rows are out of order by "
-            "up to a window and the lag of its inputs; without lateness the late ones are "
-            "dropped: pass lateness= of at least the larger window",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
 def _window(window: Duration | Window | None, name: str) -> Window | None:
     if isinstance(window, CountWindow):
         return rows(window.n, window.per)
@@ -243,7 +243,7 @@ def plan(
         between=_between(between),
         closed=checks.choice(closed, (True, False), "closed"),
         late="keep" if checks.choice(late, ("drop", "keep"), "late") == "keep" else "drop",
-        bad="fail" if checks.choice(bad, ("drop", "fail"), "bad") == "fail" else "drop",
+        bad=checks.bad(bad),
         algorithm=checks.algorithm(algorithm),
         invalidation=checks.invalidation(invalidation),
         buckets=checks.count_or_none(buckets, "buckets"),
@@ -252,6 +252,7 @@ def plan(
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
         order=checks.order(order),
         alpha=checks.share(alpha, "alpha"),
+        now=None if checks.is_spark(chosen[0].data) else clocks.time_ns() // 1000,
         dialect=words,
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
@@ -313,7 +314,8 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     alpha: the share c|w|λ1λ2 from which "adaptive" lets results wait: a wish for an improvement of
         alpha / (1 + alpha) in response time.
     late: "drop" late rows (they are counted) or "keep" them in the result, marked.
-    bad: "drop" rows without a time (counted), or "fail".
+    bad: "drop" rows without a time or too far ahead (they are counted), "keep" them in the result,
+        marked, or "fail".
     violations: "drop" tuples that come after their key has ended (counted), or "fail".
     punctuate: whether the result also has a row for each key that is over (kind "end").
     finals: aggregates over each key's results, such as {"best": "max(bid.price)"}; the result is
@@ -328,8 +330,8 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     `memory` belongs to a later version and is refused unless at its default.
 
     Returns what came in, a table or a DataFrame: one struct column per stream, `ts` (the largest
-    event time in the row), and `kind` with late="keep". Semi and anti joins have the first stream
-    only.
+    event time in the row), and `kind` where rows can be other than matches and unmatched: with
+    late="keep", bad="keep" or punctuate=True. Semi and anti joins have the first stream only.
     """
     asked = plan(*streams, **choices)
     if not checks.one_engine(asked.streams):
@@ -344,7 +346,7 @@ def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
     asked = plan(*streams, **choices)
     if checks.one_engine(asked.streams):
         return Explanation(asked, layout.on_spark(asked))
-    tables = [TablePayload(stream) for stream in asked.streams]
+    tables = [TablePayload(stream, asked.now) for stream in asked.streams]
     found = layout.statistics(tables)
     return Explanation(asked, choose(asked, found), found)
 
@@ -378,6 +380,19 @@ def ordered(write: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
     return sink.ordered(write)
 
 
+def check(joined: Any, checkpoint: Any) -> None:
+    """Ask a Spark checkpoint, before a query starts, whether the query could go on from it.
+
+    `joined` is the streaming DataFrame that `join` returned, or one that was made from it, with one
+    join in it or several; `checkpoint` the query's checkpointLocation. Raises a `WindrowError` with
+    every reason why the restart would be refused. A checkpoint that is not there yet refuses
+    nothing.
+    """
+    from windrow.spark import check as on_spark
+
+    on_spark.check(joined, checkpoint)
+
+
 class Query(Protocol):
     """What `metrics` asks of a `pyspark.sql.streaming.StreamingQuery`."""
 
@@ -395,14 +410,17 @@ def metrics(result: Any) -> Any:
     """The figures of a join, from its result or from the Spark query that runs it.
 
     A table that `join` returned gives a `Metrics`. A `StreamingQuery` that this process started
-    gives its last micro-batches, about 100 and the oldest first: a list with one `BatchMetrics` for
-    each micro-batch and join. It is empty before the first figures, for a query that has no join of
-    windrow's, and on Spark Connect, where workers cannot report.
+    gives the last micro-batches that have finished, about 100 and the oldest first: a list with one
+    `BatchMetrics` for each micro-batch and join. A micro-batch that still runs is not among them.
+    Each start of a query is a run with a list of its own: the object that `start()` returned gives
+    its own run's, also when the query has been started again since. The list is empty before the
+    first micro-batch has finished, for a query that has no join of windrow's, and on Spark
+    Connect, where workers cannot report.
     """
     if checks.is_spark(result) and hasattr(result, "runId"):
         from windrow.spark import book
 
-        return book.BOOK.of(str(result.id))
+        return book.finished(result)
     found = (getattr(getattr(result, "schema", None), "metadata", None) or {}).get(METADATA_KEY)
     if found is None:
         raise WindrowError(
@@ -417,5 +435,5 @@ def local_join(asked: JoinPlan, clock: Callable[[], float] = clocks.perf_counter
 
     `clock` tells the seconds that an adaptive join measures.
     """
-    tables = [TablePayload(stream) for stream in asked.streams]
+    tables = [TablePayload(stream, asked.now) for stream in asked.streams]
     return LocalJoin(asked, tables, layout.for_tables(asked, tables).state(), clock)

@@ -15,6 +15,7 @@ from windrow.expressions import paths
 from windrow.model import (
     RESERVED_NAMES,
     Algorithm,
+    Bad,
     CountWindow,
     How,
     Invalidation,
@@ -226,6 +227,12 @@ def algorithm(value: Any) -> Algorithm:
 def invalidation(value: Any) -> Invalidation:
     """An invalidation strategy."""
     chosen: Invalidation = choice(value, get_args(Invalidation), "invalidation")
+    return chosen
+
+
+def bad(value: Any) -> Bad:
+    """What becomes of bad rows."""
+    chosen: Bad = choice(value, get_args(Bad), "bad")
     return chosen
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from windrow.model import JoinPlan, WindrowError
+from windrow import expressions
+from windrow.model import JoinPlan, Stream, WindrowError
 
 
 def refuse_idle_choices(plan: JoinPlan, in_process: bool) -> None:
@@ -25,3 +26,16 @@ def refuse_idle_choices(plan: JoinPlan, in_process: bool) -> None:
             f"buckets={plan.buckets} has no effect {why}: every tuple is compared with every "
             "other; leave buckets out"
         )
+    shown = [plan.streams[at] for at in plan.shown]
+    if plan.bad == "keep" and not any(_can_be_bad(stream) for stream in shown):
+        names = " and ".join(repr(stream.name) for stream in shown)
+        raise WindrowError(
+            f"bad='keep' has no effect: no row of stream {names} can be bad, because its time is "
+            "declared never to be null and there is no max_ahead; leave bad out"
+        )
+
+
+def _can_be_bad(stream: Stream) -> bool:
+    """May a row have no time, or one that is too far ahead?"""
+    trail = expressions.trail(stream.schema, stream.time) or []
+    return stream.max_ahead is not None or any(field.nullable for field in trail)

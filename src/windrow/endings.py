@@ -144,5 +144,6 @@ def ending(plan: JoinPlan) -> None:
         )
     if len(wanted) > 1:
         raise WindrowError("finals are reported at the ends themselves; leave punctuate out")
-    if plan.finals and plan.late == "keep":
-        raise WindrowError("finals are all that leaves the join; leave late at 'drop'")
+    for what, kept in (("late", plan.late), ("bad", plan.bad)):
+        if plan.finals and kept == "keep":
+            raise WindrowError(f"finals are all that leaves the join; leave {what} at 'drop'")

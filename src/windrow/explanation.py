@@ -56,10 +56,24 @@ def _stream(stream: Stream) -> str:
         window = f", window of {stream.window.n} rows per {stream.window.per}"
     else:
         window = f", window {duration.show(stream.window.micros)}"
-    late = f", lateness {duration.show(stream.lateness)}" if stream.lateness else ""
+    origin = {"given": "", "watermark": " by its watermark", "default": " by default"}
+    late = f", lateness {duration.show(stream.lateness)}{origin[stream.lateness_from]}"
+    if stream.max_ahead is not None:
+        late += f", at most {duration.show(stream.max_ahead, years=True)} ahead of the clock"
+    beats = f", beats where {stream.beats}" if stream.beats is not None else ""
     ends = f", ends where {stream.ends}" if stream.ends is not None else ""
     unique = ", each key once" if stream.unique else ""
-    return f"{stream.name}: {key}, time {stream.time}{window}{late}{ends}{unique}"
+    marks = _idle(stream) + beats + ends + unique
+    return f"{stream.name}: {key}, time {stream.time}{window}{late}{marks}"
+
+
+def _idle(stream: Stream) -> str:
+    """After how much silence it is idle, and whether it can be."""
+    if stream.idle is None:
+        return ""
+    # Tables and batch DataFrames: what is whole is never silent.
+    never = "" if getattr(stream.data, "isStreaming", False) else " (never: this input is whole)"
+    return f", idle after {duration.show(stream.idle)} of silence{never}"
 
 
 def _punctuations(plan: JoinPlan) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow import duration
+from windrow.duration import moment
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,6 +44,7 @@ def tables(found: Inspection) -> RenderableType:
             f"{join.all_buckets} buckets)"
         )
         parts += [Text(), Text(heading, "bold"), _streams(join), Text(), _buckets(join)]
+        parts += [Text(f"\n{warning}", "yellow") for warning in join.warnings]
     for operator in found.waiting:
         parts += [Text(), Text(f"the join of operator {operator} has not had a row yet")]
     return Group(*parts)
@@ -87,18 +88,3 @@ def window(stream: KeptStream) -> str:
     if stream.reach is None:
         return f"{stream.count:,} rows per {stream.per}"
     return duration.show(stream.reach)
-
-
-def moment(micros: int | None) -> str:
-    """A time, to the millisecond; the bare number where no calendar has it.
-
-    >>> moment(1_767_268_815_123_456)
-    '2026-01-01 12:00:15.123'
-    """
-    if micros is None:
-        return "-"
-    try:
-        at = datetime(1970, 1, 1) + timedelta(microseconds=micros)
-    except OverflowError:
-        return f"{micros:,} µs"
-    return at.isoformat(" ", "milliseconds")

@@ -18,6 +18,7 @@ How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Algorithm = Literal["auto", "hash", "nested-loops"]
 Order = Literal["none", "sync-filter", "filter-order", "adaptive"]
 Aggregate = Literal["count", "sum", "min", "max", "avg"]
+Bad = Literal["drop", "fail", "keep"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
@@ -74,7 +75,11 @@ class Stream:
     time: str
     window: Window | None = None
     lateness: int = 0
+    #: Whose word the lateness is: the user's, the DataFrame's watermark's, or the default's.
+    lateness_from: Literal["given", "watermark", "default"] = "given"
     idle: int | None = None
+    #: How far ahead of the clock a time may be; None: any.
+    max_ahead: int | None = None
     beats: str | None = None
     ends: str | None = None
     ends_to: str | None = None
@@ -100,7 +105,7 @@ class JoinPlan:
     between: tuple[int, int] | None = None
     closed: bool = True
     late: Literal["drop", "keep"] = "drop"
-    bad: Literal["drop", "fail"] = "drop"
+    bad: Bad = "drop"
     violations: Literal["drop", "fail"] = "drop"
     punctuate: bool = False
     finals: tuple[Final, ...] = ()
@@ -112,6 +117,8 @@ class JoinPlan:
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
     batch_rows: int | None = None
+    #: The machine's clock (µs) when a join of tables began. On Spark each micro-batch has its own.
+    now: int | None = None
     #: How its condition's names and times are meant.
     dialect: Dialect = TABLES
 
@@ -148,10 +155,14 @@ class JoinPlan:
         """The streams that have a struct in the output."""
         return (0,) if self.how in ("semi", "anti") else tuple(range(len(self.streams)))
 
+    def bad_of(self, stream: int) -> Bad:
+        """What becomes of a stream's bad rows. One that is not shown has no column to keep them."""
+        return "drop" if self.bad == "keep" and stream not in self.shown else self.bad
+
     @property
     def marked(self) -> bool:
         """Does the output carry the `kind` column?"""
-        return self.late == "keep" or self.punctuate
+        return self.late == "keep" or self.bad == "keep" or self.punctuate
 
     @property
     def punctuated(self) -> bool:
@@ -204,6 +215,12 @@ class Metrics:
     invalidation; `live_*` is the state when the join stopped. `peak_rows` adds up the high-water
     marks of the state's parts, so it is an upper bound. An anti join reports no matches.
 
+    `live_bytes` are those of the records that the state has of its live rows and flags: 32 bytes
+    each (time, key, row, link). A row's own columns do not count, they stay where they are.
+    `allocated_bytes` is the memory of the whole state, used or not: records, the hash chains'
+    heads, matched flags, what waits and is held. It does not go back when rows leave, because the
+    rows that follow use it again.
+
     Of `punctuations` that acted, tuples were `purged`; others were `discarded` on arrival, after
     their probe, or `skipped` without one, or `violations` of a promise. `flags` are the I-Nodes
     held when the join stopped. `ended` keys were propagated, `ended_early` of them before both
@@ -240,6 +257,7 @@ class Metrics:
     ended_early: int = 0
     finals: int = 0
     partials: int = 0
+    allocated_bytes: int = 0
     waiting: dict[str, int] = field(default_factory=dict)
     waiting_bytes: dict[str, int] = field(default_factory=dict)
     peak_waiting: dict[str, int] = field(default_factory=dict)
@@ -255,9 +273,10 @@ class BatchMetrics:
 
     `rows` is all that was read: tuples, late and bad rows, beats and punctuations, of which
     `punctuations` acted. `live_*`, `flags` and `partials` (rows held for the finals of open keys)
-    are the state after the micro-batch. `progress` is None before a stream's first row; `lag` is
-    how far it is behind the stream furthest ahead. Of the buckets, `arena_hits` found their state
-    at hand and `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
+    are the state after the micro-batch; `live_bytes` and `allocated_bytes`, over all buckets, are
+    as in `Metrics`. `progress` is None before a stream's first row; `lag` is how far it is behind
+    the stream furthest ahead. Of the buckets, `arena_hits` found their state at hand and
+    `arena_rebuilds` made it again from the log. Seconds are summed over tasks.
 
     In order: tuples `waiting` to be joined and results `held` after the micro-batch, the most of
     them while it ran, summed over buckets, and how often buckets of an adaptive join have switched.
@@ -280,6 +299,7 @@ class BatchMetrics:
     partials: int
     live_rows: dict[str, int]
     live_bytes: dict[str, int]
+    allocated_bytes: int
     flags: dict[str, int]
     progress: dict[str, datetime | None]
     lag: dict[str, timedelta | None]

@@ -47,3 +47,47 @@ def test_buckets_that_are_asked_for_are_had():
     """Two rows are joined cheapest by nested loops, which have no buckets."""
     choice = wr.explain(*streams(), buckets=3).choice
     assert (choice.algorithm, choice.parts) == ("hash", 3)
+
+
+NO_NULLS = pa.schema([("k", pa.int64()), pa.field("t", pa.timestamp("us"), nullable=False)])
+
+
+def never_null(name, **given):
+    return wr.stream(DATA.cast(NO_NULLS), name=name, key="k", time="t", window="1 second", **given)
+
+
+def test_bad_rows_cannot_be_kept_where_no_row_is_bad():
+    message = "bad='keep' has no effect: no row of stream 'a' and 'b' can be bad.*leave bad out"
+    with pytest.raises(wr.WindrowError, match=message):
+        wr.join(never_null("a"), never_null("b"), bad="keep")
+
+
+@pytest.mark.parametrize(
+    ("how", "one", "two", "works"),
+    [
+        ("inner", {"max_ahead": "1 year"}, {}, True),
+        ("inner", {}, {"max_ahead": "1 year"}, True),
+        ("semi", {"max_ahead": "1 year"}, {}, True),
+        # The second stream has no column.
+        ("semi", {}, {"max_ahead": "1 year"}, False),
+        ("anti", {}, {"max_ahead": "1 year"}, False),
+    ],
+)
+def test_bad_rows_can_be_kept_where_a_shown_stream_can_have_some(how, one, two, works):
+    def join():
+        return wr.join(never_null("a", **one), never_null("b", **two), how=how, bad="keep")
+
+    if works:
+        assert "kind" in join().column_names
+    else:
+        with pytest.raises(wr.WindrowError, match="bad='keep' has no effect: no row of stream 'a'"):
+            join()
+
+
+def test_finals_leave_no_room_for_bad_rows():
+    a, b = (
+        wr.stream(DATA, name=n, key="k", time="t", window="1 second", unique=True) for n in "ab"
+    )
+    for what in ("late", "bad"):
+        with pytest.raises(wr.WindrowError, match=f"finals are all that.*leave {what} at 'drop'"):
+            wr.join(a, b, finals={"n": "count(*)"}, **{what: "keep"})

@@ -221,7 +221,10 @@ CHOICES = [
         no(f"late is {late!r}, expected one of 'drop', 'keep'", late=late)
         for late in ("fail", None)
     ),
-    *(no(f"bad is {bad!r}, expected one of 'drop', 'fail'", bad=bad) for bad in ("keep", False)),
+    *(
+        no(f"bad is {bad!r}, expected one of 'drop', 'fail', 'keep'", bad=bad)
+        for bad in ("late", False)
+    ),
     *(no(f"closed is {c!r}, expected one of True, False", closed=c) for c in ("yes", None, 2)),
     *(
         no(f"{what} is {value!r}, {COUNT}", **{what: value})

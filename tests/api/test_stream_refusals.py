@@ -17,6 +17,7 @@ FIELDS = "which cannot be a key; use its fields (dotted names work) or cast it"
 KEY = "expected a column name, a list of column names, or None for a join on its condition alone"
 NAME = "use letters, digits and underscores, not starting with a digit"
 
+DURATIONS = ("window", "lateness", "idle", "max_ahead")
 STREAMS = [
     # unknown columns
     no("stream 'imp': key column 'nope' does not exist", COLUMNS, key="nope"),
@@ -60,18 +61,17 @@ STREAMS = [
     # durations
     *(
         no(f"stream 'imp': {what} is {value!r}", "which has no unit", HINT, **{what: value})
-        for what in ("window", "lateness", "idle")
+        for what in DURATIONS
         for value in (10, 0, 1.5, True)
     ),
-    no("stream 'imp': lateness is None (NoneType), which has no unit", HINT, lateness=None),
     *(
         no(f"stream 'imp': {what} is {value!r}", "which is not a duration", HINT, **{what: value})
-        for what in ("window", "lateness", "idle")
+        for what in DURATIONS
         for value in ("", "soon", "10", "5 minutes?")
     ),
     *(
         no(f"stream 'imp': {what} is {value!r}, but must not be negative", **{what: value})
-        for what in ("window", "lateness", "idle")
+        for what in DURATIONS
         for value in ("-1 second", timedelta(microseconds=-1))
     ),
     *(
@@ -84,6 +84,12 @@ STREAMS = [
         for what in ("window", "lateness", "idle")
         for value in ("1 month", "2 years")
     ),
+    no(
+        "stream 'imp': max_ahead is '1 month', but 'month' is not a unit of fixed length",
+        "use years, weeks",
+        max_ahead="1 month",
+    ),
+    no("stream 'imp': max_ahead is", "must be below 73,000 years", max_ahead="74000 years"),
     no("stream 'imp': window is '0.1 microseconds'", "whole number of", window="0.1 microseconds"),
     no("stream 'imp': window is", "must be below 73,000 years", window=timedelta.max),
     no("stream 'imp': window is <function", "which has no unit", window=wr.rows),

@@ -28,6 +28,8 @@ SCHEMA = "k STRING, t TIMESTAMP, v BIGINT, beat BOOLEAN"
 #: For short runs: no optimising compiler, and one thread for garbage.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+WINDOWS = ("8 seconds", "5 seconds")
+
 DEFAULTS = {
     "how": "full",
     # Files of each stream in a micro-batch.
@@ -42,16 +44,57 @@ DEFAULTS = {
     "keep": True,
     # The length of a text that every row of the first stream has inside the join; 0: none.
     "text": 0,
+    # The streams' windows, further options of both, and further options of the join.
+    "windows": WINDOWS,
+    "streams": {},
+    "choices": {},
+    # The first stream's columns, as SQL.
+    "columns": ["*"],
+    # Which joins there are in the query: a name of JOINS.
+    "joins": "one",
 }
 
 
-def streams(one, two):
+def streams(one, two, windows=WINDOWS, **more):
     """The join's two streams; on tables for the oracle, on DataFrames for Spark."""
-    common = {"key": "k", "time": "t", "beats": "beat", "lateness": "1 second"}
+    common = {"key": "k", "time": "t", "beats": "beat", "lateness": "1 second", **more}
     return (
-        wr.stream(one, name="a", window="8 seconds", **common),
-        wr.stream(two, name="b", window="5 seconds", **common),
+        wr.stream(one, name="a", window=windows[0], **common),
+        wr.stream(two, name="b", window=windows[1], **common),
     )
+
+
+# -- the joins of a query ----------------------------------------------------------------------
+
+
+def one_join(frames, query):
+    """One, of the kind that is asked for."""
+    asked = streams(*frames, query["windows"], **query["streams"])
+    return wr.join(*asked, how=query["how"], **query["choices"])
+
+
+def second_of(ab, two):
+    """The streams of a join of an inner join's result and one of its inputs, read again."""
+    return (
+        # Rows leave the first join out of order, but never by as much as this.
+        wr.stream(ab, name="ab", key="a.k", time="ts", window="6 seconds", lateness="1 hour"),
+        wr.stream(two, name="c", key="k", time="t", window="4 seconds", beats="beat",
+                  lateness="1 second"),
+    )  # fmt: skip
+
+
+def chain(frames, query):
+    """A join whose first stream is a join."""
+    ab = wr.join(*streams(*frames), how="inner")
+    return wr.join(*second_of(ab, frames[1]), how=query["how"])
+
+
+def twice(frames, query):
+    """The same join twice, side by side."""
+    return one_join(frames, query).unionAll(one_join(frames, query))
+
+
+JOINS = {"one": one_join, "chain": chain, "twice": twice}
 
 
 # -- what can go wrong behind the join ---------------------------------------------------------
@@ -148,8 +191,8 @@ def start(spark, query):
         .parquet(f"{folder}/{name}")
         for name in "ab"
     ]
-    frames[0] = with_text(frames[0], query["text"])
-    joined = without_text(wr.join(*streams(*frames), how=query["how"]), query["text"])
+    frames[0] = with_text(frames[0].selectExpr(*query["columns"]), query["text"])
+    joined = without_text(JOINS[query["joins"]](frames, query), query["text"])
     if query["hook"]:
         os.makedirs(f"{folder}/notes", exist_ok=True)
         joined = joined.mapInArrow(HOOKS[query["hook"]](folder), joined.schema)
@@ -197,8 +240,7 @@ def outcome(query, deadline):
         query.stop()
     except Exception as failure:
         error = short(failure)
-    batches = {progress.batchId for progress in query.recentProgress}
-    figures = [each for each in wr.metrics(query) if each.batch in batches]
+    figures = wr.metrics(query)
     hits, rebuilds = (sum(getattr(f, f"arena_{n}") for f in figures) for n in ("hits", "rebuilds"))
     return {"error": error, "hits": hits, "rebuilds": rebuilds}
 
@@ -219,7 +261,9 @@ def main():
             answer = run(spark, request["run"], request["seconds"])
         else:
             folder = request["read"]["folder"]
-            found = spark.read.parquet(f"{folder}/out").toArrow()
+            # A restart may have brought other columns.
+            merged = spark.read.option("mergeSchema", "true")
+            found = merged.parquet(f"{folder}/out").toArrow()
             answer = f"{folder}/found.parquet"
             pq.write_table(found, answer)
         print(json.dumps(answer), file=answers, flush=True)

@@ -144,8 +144,17 @@ def test_bytes_are_those_of_the_rows_that_are_left():
     a = stream("a", *((n, n) for n in range(1000)))
     found = wr.metrics(wr.join(a, stream("b"), invalidation="probe", algorithm="hash"))
     assert found.live_rows == {"a": 1000, "b": 0}
-    assert found.live_bytes["a"] >= 32 * 1000
-    assert found.live_bytes["b"] == 0
+    assert found.live_bytes == {"a": 32 * 1000, "b": 0}
+    assert found.allocated_bytes > 32 * 1000
+
+
+def test_memory_without_live_rows_is_allocated_but_not_live():
+    """The last rows let all others go, and have no partner; what was allocated stays."""
+    rows = [(n, n) for n in range(1000)]
+    a, b = stream("a", *rows, (X, 10**6)), stream("b", *rows, (X, 2 * 10**6))
+    found = wr.metrics(wr.join(a, b, algorithm="hash"))
+    assert found.live_rows == found.live_bytes == {"a": 0, "b": 0}
+    assert found.allocated_bytes > 0
 
 
 def test_figures_are_plain_numbers_in_the_schema():

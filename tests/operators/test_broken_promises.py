@@ -6,13 +6,19 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
 from windrow.kernels.purge import LEAST_COMPACTED
 from windrow.state.snapshot import dump, load
 from windrow.testing import naive_join
-from windrow.testing.broken import broken_cases, comes_back_after_both
+from windrow.testing.broken import (
+    broken_cases,
+    comes_back_after_both,
+    ends_again_after_both,
+    of_one_life,
+)
 
 SIZES = (None, 1, 2, 3)
 ORDERS = ("none", "sync-filter", "filter-order")
@@ -39,6 +45,17 @@ def both(a, b, window, lateness="0 seconds", **asked):
 
 def rows_of(table):
     return Counter(map(repr, table.to_pylist()))
+
+
+def with_ends(table):
+    """The rows; of an end its key only, because its time may be any that no result exceeds."""
+    rows, ended = Counter(), Counter()
+    for row in table.to_pylist():
+        if row.pop("kind", None) == "end":
+            ended[row["left"]["k"]] += 1
+        else:
+            rows[repr(row)] += 1
+    return rows, ended
 
 
 def broken(table):
@@ -163,19 +180,102 @@ def test_a_key_said_again_and_again_leaves_no_records_behind():
 # -- whatever is broken ---------------------------------------------------------------------------
 
 
+MORE = ({}, {"punctuate": True}, {"finals": {"n": "count(*)", "most": "max(left.v)"}})
+
+
 @pytest.mark.kernel
-@given(case=broken_cases())
-def test_where_nothing_is_counted_the_rows_are_the_same_for_all_batches_and_orders(case):
-    span = wr.plan(*case.streams, **case.options).span
-    if comes_back_after_both(case, span):
+@given(
+    case=st.booleans().flatmap(lambda windows: broken_cases(windows=windows)),
+    more=st.sampled_from(MORE),
+)
+def test_where_nothing_is_counted_the_rows_are_the_same_for_all_batches_and_orders(case, more):
+    """They are those of the plain join in each life of a key.
+
+    But for what docs/punctuations.md leaves to batches: a key that both streams have ended.
+    """
+    asked = [{**case.options, **more, "order": order} for order in ORDERS]
+    spans = [wr.plan(*case.streams, **each).span for each in asked if not refused(case, each)]
+    if not spans or comes_back_after_both(case, spans[0]):
+        return
+    if more and ends_again_after_both(case, spans[0]):
         return
     runs = [
-        wr.join(*case.streams, **case.options, batch_rows=size, order=order)
+        wr.join(*case.streams, **each, batch_rows=size)
         for size in SIZES
-        for order in ORDERS
+        for each in asked
+        if not refused(case, each)
     ]
     kept = [run for run in runs if not any(broken(run).values()) and not late(run)]
-    assert all(rows_of(run) == rows_of(kept[0]) for run in kept)
+    assert all(with_ends(run) == with_ends(kept[0]) for run in kept)
+    if kept and "finals" not in more:
+        same_life = of_one_life(case, spans[0])
+        expected = naive_join(*case.streams, **case.options, condition=same_life)
+        assert with_ends(kept[0])[0] == rows_of(expected)
+
+
+@given(case=broken_cases())
+def test_in_the_order_of_times_the_answer_is_that_of_one_batch(case):
+    """Sync-Filter gives the same rows and violations for all batch sizes."""
+    one = wr.join(*case.streams, **case.options)
+    for size in SIZES:
+        run = wr.join(*case.streams, **case.options, batch_rows=size, order="sync-filter")
+        if not late(run):
+            assert rows_of(run) == rows_of(one)
+            assert broken(run) == broken(one)
+
+
+@given(case=broken_cases())
+def test_in_the_order_of_arrival_the_answer_is_that_of_no_order(case):
+    """Filter-Order only moves rows: within the same batches it has the same ones."""
+    for size in SIZES:
+        plain = wr.join(*case.streams, **case.options, batch_rows=size)
+        run = wr.join(*case.streams, **case.options, batch_rows=size, order="filter-order")
+        assert rows_of(run) == rows_of(plain)
+        assert broken(run) == broken(plain)
+
+
+@given(case=broken_cases())
+def test_the_two_answers_differ_in_keys_that_broke_a_promise_only(case):
+    suspects = set().union(*map(keys_behind_their_end, case.streams))
+    for size in SIZES[1:]:
+        by_time, by_arrival = (
+            wr.join(*case.streams, **case.options, batch_rows=size, order=order)
+            for order in ("sync-filter", "filter-order")
+        )
+        if late(by_arrival):
+            continue
+        found, other = (
+            Counter((key_of(row), repr(row)) for row in run.to_pylist())
+            for run in (by_time, by_arrival)
+        )
+        differing = (found - other) + (other - found)
+        assert {key for key, _ in differing} <= suspects
+        span = wr.plan(*case.streams, **case.options).span
+        if differing and not comes_back_after_both(case, span):
+            assert any([*broken(by_time).values(), *broken(by_arrival).values()])
+
+
+def test_the_two_answers_do_differ():
+    """At 6 a's tuple is a tie by time; by arrival it comes after the punctuation has acted."""
+    a, b = stream([(2, 6, 1), (2, 6)], "a", 0), stream([(2, 6), (2, 8)], "b", 0)
+    runs = [wr.join(a, b, batch_rows=1, order=o) for o in ("sync-filter", "filter-order")]
+    assert [run.num_rows for run in runs] == [1, 0]
+    assert [broken(run)["a"] for run in runs] == [0, 1]
+
+
+def key_of(row):
+    return next(row[name]["k"] for name in ("left", "right") if row.get(name) is not None)
+
+
+def keys_behind_their_end(asked):
+    """The keys of which a stream sends a tuple behind a punctuation, by place or by time."""
+    rows = [(at, *map(row.get, "kt"), row["over"]) for at, row in enumerate(asked.data.to_pylist())]
+    return {
+        key
+        for at, key, time, over in rows
+        for other, same, later, end in rows
+        if over and same == key and not end and (other > at or later > time)
+    }
 
 
 @given(case=broken_cases())
@@ -203,6 +303,15 @@ def test_every_row_of_the_first_stream_has_its_place(case):
         dropped = there - len(met | set(alone))
         # A violation that is known only after the tuple has met something stays a match.
         assert 0 <= dropped - figures.late["left"] <= figures.violations["left"]
+
+
+def refused(case, asked):
+    """Can this not be asked, such as an order of a kind whose rows leave at a time of their own?"""
+    try:
+        wr.plan(*case.streams, **asked)
+    except wr.WindrowError:
+        return True
+    return False
 
 
 def late(run):

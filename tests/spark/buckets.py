@@ -61,6 +61,8 @@ class Run:
         self.stores = [DictStore() for _ in range(self.buckets)]
         self.folder = folder
         self.built = 0
+        #: To when the progress of each stream is asked to be set back.
+        self.back_to = (None, None)
         self.hits = []
         self.pieces = []
         #: The join of the bucket that was last fed.
@@ -71,7 +73,8 @@ class Run:
         self.plan = plan
         self.bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
         self.packs = [
-            Pack(s, side, tuple(range(self.buckets))) for side, s in enumerate(self.bare.streams)
+            Pack(s, side, tuple(range(self.buckets)), bad=plan.bad_of(side))
+            for side, s in enumerate(self.bare.streams)
         ]
 
     def batch(self, tables, lose=False, now=None):
@@ -94,7 +97,9 @@ class Run:
         arena = Arena.enter(self.folder, str(bucket)) if self.folder and not lose else None
         try:
             store = self.stores[bucket]
-            join = BucketJoin.open(self.bare, self.buckets, store, arena, self.built)
+            join = BucketJoin.open(
+                self.bare, self.buckets, store, arena, self.built, back_to=self.back_to
+            )
             join.finite = ended
             self.join = join
             for piece in join.process(packed):

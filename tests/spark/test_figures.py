@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import time
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,7 +10,8 @@ import pytest
 
 import windrow as wr
 from windrow.model import BEGINNING, END
-from windrow.spark.book import BOOK, MOST_BATCHES, MOST_QUERIES, Book, Entered, lags, moment
+from windrow.operators.figures import REPORTED
+from windrow.spark.book import BOOK, MOST_BATCHES, MOST_RUNS, Book, Entered, lags, moment
 from windrow.spark.figures import Added, BucketFigures, JoinName, Key, Record
 from windrow.testing import duckdb_join
 
@@ -57,7 +59,8 @@ def test_a_querys_micro_batches_through_a_restart(files):
 
     files.write("a", tuples((1, 0), (2, 1), (3, 2)), 3)
     files.write("b", tuples((1, 3), (1, 4)), 2)
-    (first,) = wr.metrics(run(files, joined()))
+    query = run(files, joined())
+    (first,) = wr.metrics(query)
 
     assert (first.batch, first.streams) == (0, ("a", "b"))
     assert first.rows == first.tuples == {"a": 3, "b": 2}
@@ -75,8 +78,8 @@ def test_a_querys_micro_batches_through_a_restart(files):
     # One late row, one without a time, and one that beats.
     files.write("a", table((1, 1, False), (4, None, False), (None, 10, True)), 3)
     files.write("b", tuples((2, 12)), 1)
-    again, second = wr.metrics(run(files, joined()))
-    assert again == first
+    (second,) = wr.metrics(run(files, joined()))
+    assert wr.metrics(query) == [first], "each run keeps its own"
     assert second.batch == 1
     assert second.rows == {"a": 3, "b": 1}
     kinds = (second.tuples, second.late, second.bad, second.beats)
@@ -87,6 +90,56 @@ def test_a_querys_micro_batches_through_a_restart(files):
     assert second.live_rows["a"] == 0
     assert second.lag == {"a": dt.timedelta(minutes=2), "b": dt.timedelta()}
     assert second.arena_hits + second.arena_rebuilds == 3
+
+
+def test_a_micro_batch_is_shown_once_it_has_finished(files, spark):
+    """Not while it runs, not if it fails; and each run of a query has its own."""
+    for name in "ab":
+        files.write(name, tuples((1, 0), (1, 1), (1, 2)), 1)
+    seen, shown, queries = [], [], []
+
+    def write(batch, number):
+        spark.sparkContext.setJobGroup("a job group of the sink's own", "")
+        batch.write.format("noop").mode("append").save()
+        if queries:
+            query = queries[-1]
+            seen.append([m.batch for m in BOOK.of(str(query.id), str(query.runId))])
+            shown.append([m.batch for m in wr.metrics(query)])
+        if number == 2 and len(queries) == 1:
+            raise ValueError("the sink is full")
+
+    def start():
+        frame = wr.join(*(stream(files.stream(name), name) for name in "ab"), buckets=2)
+        writer = frame.writeStream.foreachBatch(write)
+        writer = writer.option("checkpointLocation", str(files.folder / "checkpoint"))
+        queries.append(writer.trigger(processingTime="100 milliseconds").start())
+        return queries[-1]
+
+    spark.conf.set("spark.sql.streaming.noDataProgressEventInterval", "100")
+    try:
+        first = start()
+        with pytest.raises(Exception, match="the sink is full"):
+            first.awaitTermination(180)
+        assert seen[-1] == [0, 1, 2], "all buckets of the last have reported, and it is not done"
+        assert shown[-1] == [0, 1]
+        assert [m.batch for m in wr.metrics(first)] == [0, 1]
+        second = start()
+        second.processAllAvailable()
+        files.write("a", tuples((1, 3)), 1)
+        files.write("b", tuples((1, 3)), 1)
+        second.processAllAvailable()
+        deadline = time.monotonic() + 60
+        while "addBatch" in second.lastProgress.durationMs and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert second.lastProgress.batchId == 4, "a query that waits names what is to come"
+        assert [(m.batch, m.matches) for m in wr.metrics(second)] == [(2, 5), (3, 7)]
+        second.stop()
+        assert [m.batch for m in wr.metrics(second)] == [2, 3]
+        assert [(m.batch, m.matches) for m in wr.metrics(first)] == [(0, 1), (1, 3)]
+    finally:
+        spark.conf.unset("spark.sql.streaming.noDataProgressEventInterval")
+        for query in queries:
+            query.stop()
 
 
 def test_many_tasks_and_buckets_add_up_to_the_oracles_counts(files):
@@ -134,9 +187,9 @@ def test_a_query_without_a_join_has_no_figures(files):
 def test_a_batch_join_reports_nothing(files):
     files.write("a", tuples((1, 0)), 1)
     frames = [stream(files.batch("a"), name) for name in "ab"]
-    before = list(BOOK._queries)
+    before = list(BOOK._runs)
     assert wr.join(*frames).count() == 1
-    assert list(BOOK._queries) == before
+    assert list(BOOK._runs) == before
 
 
 def test_a_dataframe_is_refused(files):
@@ -155,9 +208,9 @@ def key(batch=0, step="pack", part=(0, 0), run="r1", query="q", join=JOIN):
 
 
 def bucket(**given):
-    two = (1, 0)
-    zero = BucketFigures(two, two, two, two, 1, 1, two, two, (MINUTE, 3 * MINUTE))
-    return replace(zero, **given)
+    """Of each figure 1 and 0 for the two streams, or 1 for the whole."""
+    numbers = {each.name: (1, 0) if each.stream else (1,) for each in REPORTED}
+    return replace(BucketFigures(numbers, (MINUTE, 3 * MINUTE)), **given)
 
 
 def test_a_task_adds_up_and_the_driver_replaces():
@@ -167,44 +220,65 @@ def test_a_task_adds_up_and_the_driver_replaces():
     book = Book()
     book.enter(twice)
     book.enter(twice)
-    (metrics,) = book.of("q")
+    (metrics,) = book.of("q", "r1")
     assert (metrics.rows, metrics.pack_seconds) == ({"a": 15, "b": 1}, 2.5)
 
 
 def test_buckets_add_up_but_for_their_progress():
     book = Book()
     book.enter({key(step="join", part=(n, 0)): Record(1.0, 0, bucket(), n > 0) for n in range(3)})
-    (metrics,) = book.of("q")
+    (metrics,) = book.of("q", "r1")
     assert (metrics.matches, metrics.unmatched) == (3, 3)
     assert metrics.late == metrics.live_rows == {"a": 3, "b": 0}
     assert (metrics.arena_hits, metrics.arena_rebuilds) == (2, 1)
     assert metrics.lag == {"a": dt.timedelta(minutes=2), "b": dt.timedelta()}
 
 
-def test_a_new_run_replaces_the_micro_batch_it_repeats():
+def test_runs_are_kept_apart():
+    """Each does its own micro-batches, one of them again."""
     book = Book()
     for batch in (0, 1):
         book.enter({key(batch): Record(1.0, 10)})
     again = replace(JOIN, number=1)
     book.enter({key(1, run="r2", join=again): Record(1.0, 7)})
-    assert [(m.batch, m.rows["a"]) for m in book.of("q")] == [(0, 10), (1, 7)]
+    # A task of the first run that was not stopped in time.
+    book.enter({key(1, part=(0, 1)): Record(1.0, 5)})
+    assert [(m.batch, m.rows["a"]) for m in book.of("q", "r1")] == [(0, 10), (1, 15)]
+    assert [(m.batch, m.rows["a"]) for m in book.of("q", "r2")] == [(1, 7)]
+    assert book.of("q", "r3") == book.of("p", "r1") == []
+
+
+def test_a_task_that_cannot_tell_its_run_is_of_the_one_that_was_started_last():
+    book = Book()
+    book.enter({key(run=""): Record(1.0, 1)})
+    for run, rows in (("r1", 2), ("r2", 3)):
+        book.started("q", run)
+        book.enter({key(run=""): Record(1.0, rows)})
+    # Spark tells of an end after the next run has been started.
+    book.ended("q", "r1")
+    book.enter({key(1, run=""): Record(1.0, 4)})
+    assert [m.rows["a"] for m in book.of("q", "r1")] == [2]
+    assert [m.rows["a"] for m in book.of("q", "r2")] == [3, 4]
+    book.ended("q", "r2")
+    book.enter({key(2, run=""): Record(1.0, 5)})
+    assert len(book.of("q", "r2")) == 2
 
 
 def test_memory_is_bounded():
     book = Book()
     for batch in range(MOST_BATCHES + 50):
         book.enter({key(batch): Record(1.0, batch)})
-    found = book.of("q")
+    found = book.of("q", "r1")
     assert [m.batch for m in found] == list(range(50, MOST_BATCHES + 50))
     assert [m.rows["a"] for m in found] == [m.batch for m in found]
     # What comes after a micro-batch was closed is of a task that nobody waited for.
     book.enter({key(60): Record(1.0, 10_000)})
-    assert book.of("q") == found
-    assert sum(len(records) for records in book._queries["q"]._open.values()) == 2
-    for n in range(MOST_QUERIES):
-        book.enter({key(query=f"q{n}"): Record(1.0, 1)})
-    assert book.of("q") == []
-    assert len(book.of("q0")) == 1
+    assert book.of("q", "r1") == found
+    assert sum(len(records) for records in book._runs["q", "r1"]._open.values()) == 2
+    for n in range(MOST_RUNS):
+        book.enter({key(run=f"run {n}"): Record(1.0, 1)})
+    assert book.of("q", "r1") == []
+    assert len(book.of("q", "run 0")) == 1
 
 
 def test_workers_get_the_parameter_that_adds():

@@ -1,5 +1,7 @@
 """Long runs at a constant pace: nothing that a join keeps, in memory or in its log, grows."""
 
+from datetime import timedelta
+
 import pytest
 
 import windrow as wr
@@ -12,14 +14,24 @@ HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
 TIMED = {"window": "20 milliseconds"}
 ENDING = {"window": "20 milliseconds", "ends": "over"}
+BUCKETED = {"algorithm": "hash", "buckets": 2}
+COUNTED = {"finals": {"rows": "count(*)"}}
+RANGE = (timedelta(milliseconds=-5), timedelta(milliseconds=20))
+APART = (timedelta(milliseconds=5), timedelta(milliseconds=20))
 #: How the streams and the join are put, and for which kinds.
 OPERATORS = {
     "time list": (TIMED, {"algorithm": "hash"}, HOWS),
     "nested loops": (TIMED, {"algorithm": "nested-loops"}, HOWS),
-    "lazy": (TIMED, {"algorithm": "hash", "buckets": 2, "invalidation": "probe"}, HOWS),
+    "lazy": (TIMED, {**BUCKETED, "invalidation": "probe"}, HOWS),
+    "probe, insert": (TIMED, {**BUCKETED, "invalidation": "probe-insert"}, ("full",)),
+    "probe all": (TIMED, {**BUCKETED, "invalidation": "probe-all"}, ("full",)),
+    "all": (TIMED, {**BUCKETED, "invalidation": "all"}, ("full",)),
+    "between": ({}, {"between": RANGE}, HOWS),
+    "between, apart": ({}, {"between": APART}, ("left", "full")),
     "condition": (TIMED, {"condition": "a.n <> b.n"}, HOWS),
     "late rows kept": (TIMED, {"late": "keep"}, ("full",)),
     "rows of a key": ({"window": wr.rows(3)}, {}, HOWS),
+    "late rows kept, of a key": ({"window": wr.rows(3)}, {"late": "keep"}, ("full",)),
     "rows of a stream": ({"window": wr.rows(20, per="stream")}, {}, HOWS),
     "sync-filter": (TIMED, {"order": "sync-filter"}, HOWS),
     "filter-order": (TIMED, {"order": "filter-order"}, HOWS),
@@ -30,8 +42,11 @@ OPERATORS = {
     "ends": (ENDING, {"punctuate": True}, HOWS),
     "ends alone": ({"ends": "over"}, {"punctuate": True}, ("inner", "full")),
     "finals": (ENDING, {"finals": {"rows": "count(*)", "most": "max(b.n)"}}, ("inner", "full")),
-    "ends in order": (ENDING, {"punctuate": True, "order": "filter-order"}, ("inner", "left")),
-    "ends that wait": (ENDING, {"punctuate": True, "order": "sync-filter"}, ("inner", "left")),
+    "finals of one stream": (ENDING, COUNTED, ("left", "right", "semi", "anti")),
+    "finals alone": ({"ends": "over"}, COUNTED, ("inner", "left", "semi")),
+    "ends in order": (ENDING, {"punctuate": True, "order": "filter-order"}, HOWS),
+    "ends that wait": (ENDING, {"punctuate": True, "order": "sync-filter"}, HOWS),
+    "ends, adaptive": (ENDING, {"punctuate": True, "order": "adaptive"}, ("inner", "left")),
 }
 CASES = [(name, how) for name, (*_, hows) in OPERATORS.items() for how in hows]
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import windrow as wr
 from windrow.cli import app
-from windrow.inspect_command import moment
+from windrow.duration import moment
 from windrow.spark import log
 from windrow.spark.inspection import Stored, inspect
 

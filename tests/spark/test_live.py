@@ -30,6 +30,7 @@ BATCH = BatchMetrics(
     partials=2,
     live_rows={"auc": 10, "bid": 2_000},
     live_bytes=PAIR,
+    allocated_bytes=64_000,
     flags=PAIR,
     progress={"auc": START, "bid": START + dt.timedelta(minutes=6)},
     lag={"auc": dt.timedelta(minutes=6, microseconds=5), "bid": dt.timedelta()},

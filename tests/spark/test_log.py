@@ -257,6 +257,43 @@ def test_down_time_is_no_silence():
     assert run.results().num_rows == 1
 
 
+def silent_since(*times, plan_of_b=60):
+    """a sends in each of these micro-batches, b in the first only; has a's first tuple left?"""
+    run = Run(idle_plan(plan_of_b))
+    run.batch([stream_table([100]), stream_table([0])], now=times[0] * SECOND)
+    for number, now in enumerate(times[1:]):
+        run.batch([stream_table([1000 + number]), stream_table([])], now=now * SECOND, lose=True)
+    return run.results().num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "silence"),
+    [
+        ((1000, 400), 0),
+        ((1000, 400, 1000), 0),
+        ((1000, 400, 1003), 3),
+        ((1000, 400, 410, 1013), 13),
+        ((1000, 400, 410, 1007), 10),
+        ((1000, 1020, 400, 410, 300, 330, 1070), 70),
+        ((1000, 400, 430, 460), 60),
+        ((1000, 1004, 990, 1004, 990, 1004, 1008), 8),
+    ],
+    ids=[
+        "back",
+        "and to the same time",
+        "and on",
+        "some time between",
+        "corrected by less",
+        "twice",
+        "and never corrected",
+        "it swings",
+    ],
+)
+def test_a_step_back_and_its_correction_are_no_silence(times, silence):
+    assert silent_since(*times, plan_of_b=silence + 1) is False
+    assert silence == 0 or silent_since(*times, plan_of_b=silence) is True
+
+
 def test_a_batch_of_an_earlier_run_finds_the_same_silence_again():
     run = Run(idle_plan(60))
     run.batch([stream_table([100]), stream_table([0])], now=1000 * SECOND)

@@ -13,6 +13,7 @@ from windrow.operators import finals
 from windrow.spark import durable, punctuations, renew
 from windrow.spark.log import Directory
 from windrow.testing import assert_same_rows, naive_join
+from windrow.testing.broken import broken_cases
 from windrow.testing.punctuated import punctuated_cases
 
 from .buckets import (
@@ -25,6 +26,7 @@ from .buckets import (
     run_case,
 )
 
+MAYBE_BROKEN = {True: punctuated_cases, False: broken_cases}
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
 
@@ -102,7 +104,8 @@ def with_how(case, how):
 @given(data=st.data())
 def test_an_attempt_that_rebuilds_writes_the_same_log(how, data):
     """Two attempts at a micro-batch may both reach the state store, one with the arena."""
-    case = data.draw(punctuated_cases(max_rows=20).map(lambda case: with_how(case, how)))
+    kept = st.booleans().flatmap(lambda keep: MAYBE_BROKEN[keep](max_rows=20))
+    case = with_how(data.draw(kept), how)
     rows = data.draw(st.sampled_from([1, 2, 4]))
     plan = wr.plan(*case.streams, **case.options)
     if plan.can_end and data.draw(st.booleans()):
@@ -155,6 +158,19 @@ def test_partial_rows_of_open_keys_do_not_add_up_in_the_log(lose, monkeypatch):
         found = run.finish()
     assert [row["n"] for row in found.to_pylist()] == [300] * 3
     assert most <= 32 + 3
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_finals_merge_in_the_micro_batch_in_which_a_punctuation_and_its_chunk_go(lose, monkeypatch):
+    """Key 2 ends where time jumps so far that nothing of that time is kept; key 1 stays open."""
+    monkeypatch.setattr(finals, "LEAST_MERGED", 256)
+    common = {"key": "k", "time": "t", "ends": "over", "window": "5 microseconds"}
+    a, b = (wr.stream(said([]), name=n, lateness="2 microseconds", **common) for n in "ab")
+    with arenas() as folder:
+        run = Run(replace(wr.plan(a, b, finals={"n": "count(*)"}), buckets=1), folder)
+        for rows in ([(1, 0)], [(1, 4), (2, 8, 1)], [(1, 1000)], [(1, 1001, 1)]):
+            run.batch([said(rows)] * 2, lose=lose)
+        assert [(row["k"], row["n"]) for row in run.finish().to_pylist()] == [(1, 5)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What a restart may change of a join's question, and what it may not: buckets without Spark."""
 
+from dataclasses import replace
 from itertools import product
 
 import pyarrow as pa
@@ -8,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.dialect import SparkDialect
 from windrow.spark import durable, renew
 from windrow.spark.log import Directory
+from windrow.spark.question import question, refusals
 
 from .buckets import FLUSH, Run, arenas
 
@@ -86,6 +89,51 @@ def test_the_same_condition_in_other_words_is_no_change():
     run.ask(plan(how="full", condition="a.v  > b.v and a.t <= b.t"))
     run.batch([table([(1, 102, 5)]), table([(1, 103, 4)])])
     assert [row["b"] is not None for row in run.results().to_pylist()] == [True] * 3
+
+
+SPARKS = {zone: SparkDialect(zone) for zone in ("UTC", "Europe/Berlin")}
+#: Texts, and whether they mean something else in another zone.
+ZONED = {
+    "a.t > TIMESTAMP '2024-01-01 00:30:00'": True,
+    "a.t > '2024-01-01 00:30:00'": True,
+    "a.t - b.t < INTERVAL 5 MINUTES": True,
+    "a.t < b.t + INTERVAL 2 DAYS": True,
+    "CAST(a.t AS DATE) = DATE '2024-01-01'": True,
+    "a.t > TIMESTAMP '2024-01-01 00:30:00Z'": False,
+    "a.t < b.t + INTERVAL 5 MINUTES": False,
+    "a.t <= b.t AND a.v > 1": False,
+}
+
+
+def in_zone(name, **choices):
+    """A plan as a session in that zone makes it."""
+    schema = table([]).schema
+    schema = schema.set(1, pa.field("t", pa.timestamp("us", "UTC")))
+    made = plan([schema, schema], **choices)
+    streams = tuple(replace(stream, dialect=SPARKS[name]) for stream in made.streams)
+    return replace(made, streams=streams, dialect=SPARKS[name])
+
+
+@pytest.mark.parametrize("text", ZONED)
+def test_the_same_condition_in_another_zone_is_another_one_if_it_needs_a_zone(text):
+    before, after = (question(in_zone(name, how="left", condition=text)) for name in SPARKS)
+    kept = Directory(2, before, [0, 0])
+    said = refusals(kept, 2, after)
+    assert bool(said) == ZONED[text]
+    if said:
+        parts = ("(times in UTC)", "(times in Europe/Berlin)", "which rows have met a partner")
+        assert all(part in said[0] for part in parts)
+    inner = [question(in_zone(name, condition=text)) for name in SPARKS]
+    assert refusals(Directory(2, inner[0], [0, 0]), 2, inner[1]) == []
+
+
+@pytest.mark.parametrize("text", ["t > '2024-01-01 00:30:00'", "over"])
+def test_rows_that_end_a_key_by_a_zone_are_others_in_another(text):
+    before, after = (question(in_zone(name, ends=text)) for name in SPARKS)
+    said = refusals(Directory(2, before, [0, 0]), 2, after)
+    assert [("punctuations" in why, "Europe/Berlin" in why) for why in said] == [(True, True)] * (
+        text != "over"
+    )
 
 
 ROWS = st.lists(

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
+from windrow.spark.inspection import inspect
 from windrow.testing import assert_same_rows, duckdb_join
 
 from .streams import flush, rows
@@ -61,3 +62,53 @@ def test_another_number_of_partitions_goes_on_with_the_buckets_there_are(
     write(files, [flush(FLUSH)] * 2)
     got = files.run(wr.join(*streams(frames(files)), how="full"))
     assert_same_rows(got, duckdb_join(*streams(WHOLE), how="full"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("spark.windrow.progress.repair", "does not say of which stream; set spark.windrow.pr"),
+        ("spark.windrow.progress.repair.b", "repair.b is 'noon', which is not a time; write it"),
+    ],
+)
+def test_a_setting_that_cannot_be_meant(files, spark, setting, said):
+    write(files, FIRST)
+    spark.conf.set(setting, "noon")
+    try:
+        with pytest.raises(wr.WindrowError, match=said):
+            wr.join(*streams(frames(files)))
+    finally:
+        spark.conf.unset(setting)
+
+
+@pytest.mark.parametrize("keep", ["false", "true"])
+def test_progress_that_ran_away_is_set_back(files, spark, keep):
+    """With and without arenas from before the restart."""
+    spark.conf.set("spark.windrow.arena.keep", keep)
+    setting = "spark.windrow.progress.repair.b"
+    away = rows([f"key {k}" for k in range(9)], [10**15] * 9)
+    try:
+        write(files, FIRST)
+        files.write("b", away, 9)
+        files.run(wr.join(*streams(frames(files)), how="full"))
+        [kept] = inspect(spark, files.folder / "checkpoint").joins
+        [warning] = kept.warnings
+        assert "'b', 2001-09-09 01:46:40.000, is 11,574 days ahead of stream 'a'" in warning
+        assert f"{setting}=1970-01-01 00:00:09." in warning
+        spark.conf.set(setting, "1970-01-01 00:00:10")
+        write(files, SECOND_HALF)
+        files.run(wr.join(*streams(frames(files)), how="full"))
+        # The setting is still there, and progress is beyond it by now.
+        write(files, [flush(FLUSH)] * 2)
+        got = files.run(wr.join(*streams(frames(files)), how="full"))
+    finally:
+        spark.conf.unset(setting)
+        spark.conf.set("spark.windrow.arena.keep", "false")
+    [kept] = inspect(spark, files.folder / "checkpoint").joins
+    assert [stream.repaired for stream in kept.streams] == [None, 10 * SECOND]
+    # Rows of `a` had left when `b` ran away; those of `b` were still there afterwards.
+    half = "TIMESTAMP '1970-01-01 00:00:10+00:00'"
+    parted = f"NOT (a.t < {half} AND b.t >= {half})"
+    expected = duckdb_join(*streams(WHOLE), how="full", condition=parted)
+    assert_same_rows(got, expected)
+    assert expected.num_rows < duckdb_join(*streams(WHOLE), how="full").num_rows

@@ -249,6 +249,8 @@ def test_a_silent_stream_does_not_hold_the_other_back(files):
         b = wr.stream(files.stream("b"), name="b", key="k", time="t", window="1 second", idle=idle)
         return wr.join(a, b, how="left")
 
+    silent = wr.stream(files.stream("b"), name="b", key="k", time="t", window="1s", idle="1 hour")
+    assert "idle after 1 hour of silence\n" in str(wr.explain(a, silent))
     # The second micro-batch has rows of `a` only; any time at all passes between the two.
     assert files.run(left("0 seconds"), "out", "checkpoint").num_rows == 1
     assert files.run(left("1 hour"), "out2", "checkpoint2").num_rows == 0

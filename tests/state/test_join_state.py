@@ -8,6 +8,7 @@ import pytest
 from windrow.kernels.cursor import bucket_of
 from windrow.model import WindrowError
 from windrow.state.join_state import STREAMS, JoinState
+from windrow.state.room import allocated
 from windrow.testing.contract import STATE_CHECKS, StateUnderTest
 from windrow.testing.contract.state import follows_a_model, reuses_memory
 
@@ -30,7 +31,10 @@ class Stored:
     def __init__(self, state: JoinState) -> None:
         self.state = state
         self.rows, self.live_rows = state.rows, state.live_rows
-        self.stale_rows, self.nbytes, self.snapshot = state.stale_rows, state.nbytes, state.snapshot
+        self.stale_rows, self.snapshot = state.stale_rows, state.snapshot
+
+    def allocated(self):
+        return allocated(self.state.lists.parts())
 
     def list_of(self, stream, key):
         return STREAMS * int(bucket_of(int(key), self.state.parts)) + stream
@@ -75,14 +79,17 @@ def test_growth_and_expiry_leave_a_peak():
     assert [state.peak_rows(stream) for stream in (0, 1)] == [12, 2]
 
 
-def test_bytes_are_shared_out_by_live_tuples():
+def test_live_bytes_are_those_of_the_records():
     state = JoinState("time-list", 2)
-    assert state.nbytes(0) == state.nbytes(1) > 0
     stored = Stored(state)
+    assert state.live_bytes(0) == state.live_bytes(1) == 0 < stored.allocated()
     stored.append(0, np.arange(30), np.arange(30) << 40, np.arange(30))
     stored.append(1, np.arange(10), np.arange(10) << 40, np.arange(10))
-    assert state.nbytes(0) == pytest.approx(3 * state.nbytes(1), abs=2)
-    assert state.nbytes(0) + state.nbytes(1) == pytest.approx(state.lists.nbytes(), abs=1)
+    assert state.live_bytes(0) == state.lists.live_records_of(0, STREAMS).nbytes
+    assert state.live_bytes(0) == 3 * state.live_bytes(1)
+    assert sum(map(state.live_bytes, range(STREAMS))) <= stored.allocated()
+    stored.expire(0, 0, 100)
+    assert state.live_bytes(0) == 0
 
 
 @pytest.mark.parametrize("structure", [None, "hash", 3])
@@ -147,13 +154,12 @@ def test_the_contract_catches_a_leak():
     class Leaking(Stored):
         leaked = 0
 
-        def __init__(self, state):
-            super().__init__(state)
-            self.nbytes = lambda stream: state.nbytes(stream) + self.leaked
-
         def append(self, stream, ts, keys, rows):
             super().append(stream, ts, keys, rows)
             self.leaked += 32 * len(ts)
+
+        def allocated(self):
+            return super().allocated() + self.leaked
 
     under_test = StateUnderTest(lambda: Leaking(JoinState("time-list")), lambda snapshot: None)
     with pytest.raises(AssertionError, match="bytes in turn"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, WindrowError
 from windrow.state.lists import Lists
+from windrow.state.room import allocated
 
 pytestmark = pytest.mark.kernel
 
@@ -55,7 +56,7 @@ def test_lists_on_one_pool_do_not_disturb_each_other(drawn, bits, chained):
 def test_a_list_moves_on_for_ever_in_a_few_blocks():
     """Sequence numbers grow without end; blocks and segments come round."""
     lists = Lists(1, bits=2, chained=1)
-    allocated = set()
+    sizes = set()
     for turn in range(500):
         lists.append(0, records(3 * turn, 3))
         lists.drop_expired(0, 10, 3 * turn)
@@ -63,10 +64,10 @@ def test_a_list_moves_on_for_ever_in_a_few_blocks():
             range(max(3 * turn - 10, 0), 3 * turn + 3)
         )
         if turn > 20:
-            allocated.add(lists.nbytes())
+            sizes.add(allocated(lists.parts()))
     assert lists.meta[0, ls.NEXT] == 1500
     assert lists.meta[0, ls.LOW] == 1500 - 13
-    assert len(allocated) == 1
+    assert len(sizes) == 1
 
 
 def test_growth_moves_a_few_blocks_at_a_time():
@@ -95,10 +96,10 @@ def test_heads_keep_up_with_the_live_records():
 
 def test_expected_records_are_made_room_for_at_once():
     lists = Lists(4, bits=4, chained=4, expected=4000)
-    allocated = lists.nbytes()
+    before = allocated(lists.parts())
     for lst in range(4):
         lists.append(lst, records(0, 950))
-    assert lists.nbytes() == allocated
+    assert allocated(lists.parts()) == before
 
 
 def test_trimming_drops_the_oldest_down_to_a_limit():

@@ -10,7 +10,8 @@ What the text means is Spark's SQL, with these rules where engines differ:
 - Integer arithmetic is 64-bit; overflow, like a CAST that does not fit, raises `WindrowError`.
   Both sides of AND and OR are always computed, so neither guards the other against that.
 - NaN equals NaN and is larger than every other number.
-- Every time is UTC: naive timestamps, TIMESTAMP literals, dates, and the day of CAST(.. AS DATE).
+- In process every time is UTC: naive timestamps, TIMESTAMP literals, dates, and the day of
+  CAST(.. AS DATE). On Spark they are on the clocks of the session's zone.
 - A text literal next to a time is read as a time. Other mixed types are refused, not guessed.
 """
 

@@ -231,7 +231,7 @@ def arithmetic(symbol: str, a: Term, b: Term) -> Term:
         unit = types.finest(a.type, b.type)
         zone = None if is_date(a.type) or kinds[0] == "duration" else a.type.tz
         to = pa.duration(unit) if kinds[0] == "duration" else pa.timestamp(unit, zone)
-        if zone is not None and types.has_clocks(to):
+        if zone is not None and types.has_clocks(to) and not _within_a_day(b):
             by = b if symbol == "+" else negative(b)
             return apply(zones.shift, convert(a, to), convert(by, pa.duration(unit)))
         return apply(_ARITHMETIC[symbol], convert(a, to), convert(b, pa.duration(unit)))
@@ -264,6 +264,14 @@ def negative(term: Term) -> Term:
         unsigned = term.type == pa.uint64()
         term = convert(term, types.as_decimal(term.type) if unsigned else pa.int64())
     return apply(pc.negate_checked, term)
+
+
+def _within_a_day(by: Term) -> bool:
+    """Is it a constant too short for the calendar to matter?"""
+    day = 86_400_000_000
+    if by.constant is None or not by.constant.is_valid:
+        return False
+    return bool(abs(pc.cast(by.constant, pa.duration("us"), safe=False).value) < day)
 
 
 def _of_numbers(symbol: str, a: Term, b: Term) -> Term:

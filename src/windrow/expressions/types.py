@@ -29,7 +29,7 @@ from windrow.expressions import zones
 
 
 class Mismatch(Exception):  # noqa: N818
-    """Types that do not fit. Whoever knows the user's words for types puts them into the text."""
+    """Types that do not fit. The compiler puts the user's words for them into the text."""
 
     def __init__(self, text: str, *kinds: pa.DataType) -> None:
         super().__init__(text, *kinds)
@@ -225,6 +225,8 @@ def _read_time(text: Any, to: pa.DataType) -> Any:
     if to.tz is None or to.tz == zones.UTC:
         return pc.cast(read, to)
     named = pc.match_substring_regex(text, _ZONE)
+    if isinstance(named, pa.Scalar) and named.as_py():
+        return pc.cast(read, to)
     on_clock = zones.instants(pc.cast(read, pa.timestamp("us")), to.tz)
     return pc.if_else(named, pc.cast(read, to), on_clock)
 

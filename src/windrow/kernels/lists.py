@@ -41,6 +41,7 @@ from windrow.kernels.jit import inlined, kernel
 #: A record: event time, key, row id, and the link of its chain.
 TS, KEY, ROW, LINK = range(4)
 COLUMNS = 4
+RECORD_BYTES = 8 * COLUMNS
 #: Links that lead nowhere: the end of a chain, and a record that is in none.
 NO_LINK, UNCHAINED = -1, -2
 

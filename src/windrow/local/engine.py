@@ -17,6 +17,7 @@ from windrow.local.payload import TablePayload
 from windrow.model import JoinPlan
 from windrow.operators.admit import admit
 from windrow.operators.arrivals import Result
+from windrow.operators.columns import refuse_bad
 from windrow.operators.pipeline import Pipeline
 from windrow.state.join_state import JoinState
 
@@ -35,6 +36,9 @@ class LocalJoin(Pipeline):
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         super().__init__(plan, tables, state, clock=clock)
+        if plan.bad == "fail":
+            for table in tables:
+                refuse_bad(table.stream, table.columns)
         self.tables = tables
 
     def run(self) -> pa.Table:

@@ -73,7 +73,7 @@ def one_key_a_row(table: pa.Table, name: str, key: str, ends: str, ends_to: str 
 
 def ranges_to_keys(plan: JoinPlan) -> tuple[Stream, ...]:
     """The streams with a row for each key that their ranges end, right after the range's own."""
-    columns = [columns_of(stream, stream.data) for stream in plan.streams]
+    columns = [columns_of(stream, stream.data, plan.now) for stream in plan.streams]
     there = [each.are_tuples() for each in columns]
     keys = pa.concat_arrays(
         [

@@ -18,12 +18,12 @@ from windrow.operators.sizes import RowBytes, Sizes
 class TablePayload:
     """One stream's rows by row number, contiguous so that a gather is one `take` a column."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, now: int | None = None) -> None:
         self.stream = stream
         self.table: pa.Table = stream.data
         # A chunked column would be gathered chunk by chunk; whole, it is one `take`.
         self.whole = [plain(gatherable(column)) for column in self.table.columns]
-        self.columns = columns_of(stream, self.table)
+        self.columns = columns_of(stream, self.table, now)
         self._extracted: dict[str, pa.Array] = {}
         self._sizes: dict[tuple[str, ...] | None, Sizes] = {}
 

@@ -1,15 +1,15 @@
 """Which rows of a batch take part: bad, heartbeat, late, or a tuple; null keys set apart.
 
-A bad row has no time. A heartbeat raises progress and is no tuple. A punctuation raises it like a
-tuple, but is none, and is never late; one with a null key, or of a range whose keys have rows of
-their own, speaks of nothing else. A tuple is late
-if its time is before its own stream's progress *before* the batch. A tuple with a null key never
-matches, so it goes around the join: unmatched at once where its side is preserved.
+A bad row has no time, or one that is too far ahead. A heartbeat raises progress and is no tuple. A
+punctuation raises it like a tuple, but is none, and is never late; one with a null key, or of a
+range whose keys have rows of their own, speaks of nothing else. A tuple is late if its time is
+before its own stream's progress *before* the batch. A tuple with a null key never matches, so it
+goes around the join: unmatched at once where its side is preserved.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class Admitted:
     beats: int
     newest: int | None
     newest_beat: int | None
+    #: The bad rows that are at hand.
+    bad_rows: Arrivals = field(default_factory=Arrivals.empty)
 
 
 def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
@@ -68,6 +70,7 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
         beats=len(beat_times),
         newest=int(times.max()) if len(times) else None,
         newest_beat=int(beat_times.max()) if len(beat_times) else None,
+        bad_rows=Arrivals.empty() if bad is None else arrivals(bad),
     )
 
 

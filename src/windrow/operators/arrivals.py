@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
@@ -59,16 +60,21 @@ class Arrivals:
 class Piece:
     """Results of one kind: row ids per stream (None where the struct is null), and their `ts`.
 
+    Bad rows have no time that can be relied on, so their `ts` is null in the result.
     The row of an end is a punctuation, of the stream that has an id, and only its key counts. A
     lapse is no result: a key that nobody asked about for so long that what is held for it can go.
     """
 
-    kind: Literal["match", "unmatched", "late", "end", "lapse"]
+    kind: Literal["match", "unmatched", "late", "bad", "end", "lapse"]
     rows: tuple[Rows | None, ...]
     ts: Rows
 
     def __len__(self) -> int:
         return len(self.ts)
+
+    def times(self) -> pa.Array:
+        """Their `ts` as the result has it, in µs."""
+        return pa.nulls(len(self.ts), pa.int64()) if self.kind == "bad" else pa.array(self.ts)
 
     def part(self, start: int, stop: int) -> Piece:
         """A stretch of them."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow import expressions
+from windrow import duration, expressions
 from windrow.dialect import TABLES, Dialect
 from windrow.model import LARGEST_MICROS, Stream, WindrowError
 from windrow.operators.keys import Keys, hash_keys
@@ -19,7 +19,7 @@ from windrow.operators.keys import Keys, hash_keys
 class Columns:
     """Times (µs), keys, and which rows are bad, heartbeats, punctuations of a key or of a range.
 
-    None: no row is.
+    None: no row is. `ahead`: how many of the bad ones have a time that is too far ahead.
     """
 
     ts: NDArray[np.int64]
@@ -28,6 +28,7 @@ class Columns:
     beats: NDArray[np.bool_] | None = None
     ends: NDArray[np.bool_] | None = None
     ranges: NDArray[np.bool_] | None = None
+    ahead: int = 0
 
     def tuples(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Times and key hashes of the rows that are tuples."""
@@ -45,9 +46,12 @@ class Columns:
         return chosen
 
 
-def columns_of(stream: Stream, table: pa.Table) -> Columns:
-    """Read a stream's rows."""
-    ts, bad = micros(expressions.extract(table, stream.time), stream)
+def columns_of(stream: Stream, table: pa.Table, now: int | None = None) -> Columns:
+    """Read a stream's rows. `now`: the clock that they may be too far ahead of."""
+    ts, null = micros(expressions.extract(table, stream.time), stream)
+    early = too_far_ahead(ts, stream, now)
+    bad = null if early is None else (early if null is None else early | null)
+    in_range(ts if early is None else ts[~early], stream)
     beats, ends = (
         None if said is None else marked(said, stream.name, table, stream.dialect)
         for said in (stream.beats, stream.ends)
@@ -59,9 +63,12 @@ def columns_of(stream: Stream, table: pa.Table) -> Columns:
     if stream.ranged and ends is not None:
         until = plain(expressions.extract(table, stream.ends_to or ""))
         ranges = ends & until.is_valid().to_numpy(zero_copy_only=False)
+        # One without a time speaks of no key.
+        ranges = ranges if bad is None else ranges & ~bad
         ends = ends & ~ranges
     keys = [expressions.extract(table, name) for name in stream.key or ()]
-    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges)
+    ahead = 0 if early is None else int(early.sum())
+    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges, ahead)
 
 
 def marked(
@@ -92,9 +99,49 @@ def micros(
     bad = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     ts = pc.fill_null(values.view(pa.int64()), 0) if bad is not None else values.view(pa.int64())
     array: NDArray[np.int64] = ts.to_numpy()
-    if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST_MICROS:
-        raise out_of_range(stream)
     return array, bad
+
+
+def too_far_ahead(
+    ts: NDArray[np.int64], stream: Stream, now: int | None
+) -> NDArray[np.bool_] | None:
+    """Which times are further ahead of the clock than the stream allows; None: none is."""
+    if now is None or stream.max_ahead is None or not len(ts):
+        return None
+    latest = wall_clock(now, stream) + stream.max_ahead
+    return ts > latest if int(ts.max()) > latest else None
+
+
+def wall_clock(now: int, stream: Stream) -> int:
+    """An instant as the stream's clock shows it: times without a zone are its dialect's."""
+    kind, zone = expressions.resolve(stream.schema, stream.time), stream.dialect.zone
+    if kind is None or kind.tz is not None or zone == "UTC":
+        return now
+    shown: int = pc.local_timestamp(pa.scalar(now, pa.timestamp("us", zone))).value
+    return shown
+
+
+def refuse_bad(stream: Stream, columns: Columns) -> None:
+    """Fail if there is a bad row."""
+    without = (0 if columns.bad is None else int(columns.bad.sum())) - columns.ahead
+    if without:
+        raise WindrowError(
+            f"stream {stream.name!r}: {without} rows have no time in {stream.time!r}; fill or "
+            "filter them, or pass bad='drop' or bad='keep'"
+        )
+    if columns.ahead:
+        limit = duration.show(stream.max_ahead or 0, years=True)
+        raise WindrowError(
+            f"stream {stream.name!r}: {columns.ahead} rows have a time in {stream.time!r} that is "
+            f"more than max_ahead={limit!r} ahead of the clock; filter them, or pass a larger "
+            "max_ahead, bad='drop' or bad='keep'"
+        )
+
+
+def in_range(ts: NDArray[np.int64], stream: Stream) -> None:
+    """Refuse times that no kernel could add a window to."""
+    if len(ts) and max(abs(int(ts.min())), abs(int(ts.max()))) > LARGEST_MICROS:
+        raise out_of_range(stream)
 
 
 def out_of_range(stream: Stream) -> WindrowError:

@@ -5,8 +5,8 @@
 
 What arrives together is aggregated by key first, so that the store holds a row per key and drain
 and not one per result; and once it has twice the rows that merging left last time, the rows of a
-key become one. An end at time t takes what is not later than t: a key that comes back in a new life
-has a final of its own. A key without results has none.
+key become one. An end at time t takes what does not begin later than t: a key that comes back in a
+new life has a final of its own. A key without results has none.
 
 Rows may become one if no end can take one of them and not the other. An end's time is no earlier
 than any result of its life, and results of the next life come after the punctuation's time and the
@@ -20,6 +20,9 @@ its stream has not passed, so results up to that progress plus the span ("settle
 any more; later ones, which only lateness lets come, stay apart by their times until they are. A
 punctuation that comes later than its stream's lateness is too late for this. For its sake the last
 few lives of a key that a gap of more than the span shows stay apart as well.
+
+A tuple that had met others before the promise came which it breaks has results after the end of its
+life. They may be in one row with results before it, so an end takes each row that begins in time.
 
 Sums of doubles depend on the order in which they are added, so on batches and on merging, in their
 last digits; all other aggregates are exact.
@@ -42,6 +45,7 @@ from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
 from windrow.operators.partials import (
+    FIRST,
     HASH,
     LATEST,
     OWNER,
@@ -86,7 +90,7 @@ class Finals:
         self.settled = BEGINNING
         self.plan = plan
         self.payloads = payloads
-        self.count = 0
+        self.count: int = 0
         self.schema = final_schema(plan)
         self.partial = partial_schema(plan)
         self.store = PartialRows(self.partial)
@@ -176,8 +180,8 @@ class Finals:
         lives += gaps_of(hashes, times, self.plan.span)
         raw = raw.append_column(OWNER, pa.array(lives))
         keys = [name for name in raw.column_names if name.startswith("key_")]
-        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
-        renamed = [*keys, HASH, OWNER, LATEST]
+        asked: list[tuple[str | list[str], str]] = [(LATEST, "max"), (LATEST, "min")]
+        renamed = [*keys, HASH, OWNER, LATEST, FIRST]
         for at, final in enumerate(self.plan.finals):
             for part, (function, _) in enumerate(PARTS[final.function]):
                 column = f"value_{at}" if f"value_{at}" in raw.column_names else HASH
@@ -214,7 +218,7 @@ class Finals:
     def _put(self, first: int, batch: pa.RecordBatch, without: NDArray[np.int64]) -> None:
         self.store.add(first, batch)
         records = np.zeros((batch.num_rows, ls.COLUMNS), np.int64)
-        records[:, ls.TS] = batch.column(LATEST).to_numpy()
+        records[:, ls.TS] = batch.column(FIRST).to_numpy()
         records[:, ls.KEY] = batch.column(HASH).to_numpy()
         records[:, ls.ROW] = np.arange(first, first + batch.num_rows)
         self.index.append(0, records[~np.isin(records[:, ls.ROW], without)])
@@ -305,8 +309,8 @@ class Finals:
 
     def _together(self, rows: pa.Table, by: list[str]) -> pa.Table:
         """One partial row for each group."""
-        asked: list[tuple[str | list[str], str]] = [(LATEST, "max")]
-        renamed = [*by, LATEST]
+        asked: list[tuple[str | list[str], str]] = [(LATEST, "max"), (FIRST, "min")]
+        renamed = [*by, LATEST, FIRST]
         for at, final in enumerate(self.plan.finals):
             for part, (_, function) in enumerate(PARTS[final.function]):
                 asked.append((f"part_{at}_{part}", function))

@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[tuple[str, str], ...]] = {
     "avg": (("sum", "sum"), ("count", "sum")),
 }
 #: Columns of a partial row beside the key's and the aggregates'.
-LATEST, HASH, OWNER = "latest", "hash", "owner"
+LATEST, FIRST, HASH, OWNER = "latest", "first", "hash", "owner"
 
 
 class PartialRows:
@@ -186,7 +186,7 @@ def partial_schema(plan: JoinPlan) -> pa.Schema:
     """What a stored partial row is made of."""
     count = len(plan.streams[0].key or ())
     fields = [pa.field(f"key_{at}", final_schema(plan).field(at).type) for at in range(count)]
-    fields += [pa.field(HASH, pa.int64()), pa.field(LATEST, pa.int64())]
+    fields += [pa.field(name, pa.int64()) for name in (HASH, LATEST, FIRST)]
     for at, final in enumerate(plan.finals):
         for part, (function, _) in enumerate(PARTS[final.function]):
             fields.append(pa.field(f"part_{at}_{part}", _part_type(plan, final, function)))

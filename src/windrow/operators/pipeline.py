@@ -1,13 +1,13 @@
 """A join from admitted batches to result rows: what every engine runs.
 
-admitted --> progress --> around the join: late, keyless --> operator --> pieces --> Arrow
+admitted --> progress --> around the join: late, bad, keyless --> operator --> pieces --> Arrow
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.kernels import cursor as c
-from windrow.model import JoinPlan, Metrics, WindrowError
+from windrow.model import JoinPlan, Metrics
+from windrow.operators import figures
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result
 from windrow.operators.build import operator
@@ -28,7 +29,9 @@ from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress
 from windrow.operators.punctuated_join import PunctuatedJoin
 from windrow.operators.sizes import RowBytes, bounded, cuts
+from windrow.operators.window_join import WindowJoin
 from windrow.state.join_state import JoinState
+from windrow.state.room import allocated
 
 
 class Pipeline:
@@ -47,12 +50,14 @@ class Pipeline:
         self.told = told
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        self.join = operator(plan, payloads, state, told)
-        self.finals = Finals(plan, payloads, told) if plan.finals else None
-        self.order = InOrder(plan, told=told, clock=clock) if plan.ordered else None
+        self.join: WindowJoin = operator(plan, payloads, state, told)
+        self.finals: Finals | None = Finals(plan, payloads, told) if plan.finals else None
+        self.order: InOrder | None = InOrder(plan, told=told, clock=clock) if plan.ordered else None
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
-        self.metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
+        self.metrics: Metrics = Metrics(
+            tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero)
+        )
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -116,6 +121,19 @@ class Pipeline:
                 if silent:
                     progress.observe(beat=slowest)
 
+    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """What is kept between two batches: its arrays as they are, and what else must be known."""
+        arrays, facts = self.join.parts()
+        for beside in (self.finals, self.order):
+            if beside is not None:
+                more, further = beside.parts()
+                arrays, facts = {**arrays, **more}, {**facts, **further}
+        return arrays, facts
+
+    def allocated(self) -> int:
+        """The bytes of these arrays, used or not."""
+        return allocated(self.parts()[0])
+
     def restart(self, state: JoinState) -> None:
         """Begin again with an empty state; progress and figures stay."""
         before, self.join = self.join, operator(self.plan, self.payloads, state, self.told)
@@ -131,20 +149,17 @@ class Pipeline:
 
     def _note(self, stream: int, part: Admitted) -> None:
         name = self.names[stream]
-        if part.bad and self.plan.bad == "fail":
-            raise WindrowError(
-                f"stream {name!r}: {part.bad} rows have no time in "
-                f"{self.plan.streams[stream].time!r}; fill or filter them, or pass bad='drop'"
-            )
         self.metrics.tuples[name] += len(part.tuples.ts) + len(part.keyless.ts)
         self.metrics.late[name] += len(part.late.ts)
         self.metrics.bad[name] += part.bad
         self.metrics.beats[name] += part.beats
 
     def _aside(self, stream: int, part: Admitted) -> Iterator[Piece]:
-        """What goes around the join: late rows that are kept, and null keys of a preserved side."""
+        """What goes around the join: rows that are only kept, and null keys of a preserved side."""
         if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
             yield self._alone("late", stream, part.late)
+        if self.plan.bad_of(stream) == "keep" and len(part.bad_rows.ts):
+            yield self._alone("bad", stream, part.bad_rows)
         if self.plan.preserved[stream] and len(part.keyless.ts):
             self.join.unmatched += len(part.keyless.ts)
             alone = self._alone("unmatched", stream, part.keyless)
@@ -153,7 +168,9 @@ class Pipeline:
             else:
                 self.order.keep(alone)
 
-    def _alone(self, kind: Literal["late", "unmatched"], stream: int, rows: Arrivals) -> Piece:
+    def _alone(
+        self, kind: Literal["late", "bad", "unmatched"], stream: int, rows: Arrivals
+    ) -> Piece:
         sides: list[NDArray[np.int64] | None] = [None] * len(self.names)
         sides[stream] = rows.row
         return Piece(kind, tuple(sides), rows.ts)
@@ -215,7 +232,7 @@ class Pipeline:
             )
             for at, stream in enumerate(self.plan.shown)
         ]
-        ts = pa.array(piece.ts).view(pa.timestamp("us")).cast(self.schema.field("ts").type)
+        ts = piece.times().view(pa.timestamp("us")).cast(self.schema.field("ts").type)
         arrays.append(ts)
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
@@ -238,48 +255,13 @@ class Pipeline:
 
     def figures(self) -> Metrics:
         """The metrics so far."""
-        figures, join = self.metrics, self.join
-        for stream, name in enumerate(self.names):
-            figures.inserted[name], figures.invalidated[name] = join.stored(stream)
-            figures.stale[name] = join.state.stale_rows(
-                stream, self.plan.reaches[stream], self._joined(1 - stream)
-            )
-            figures.live_rows[name] = join.state.live_rows(stream)
-            figures.live_bytes[name] = join.state.nbytes(stream)
-            figures.peak_rows[name] = join.state.peak_rows(stream)
-            if isinstance(join, PunctuatedJoin):
-                figures.punctuations[name] = join.counted(c.ACTED_ONE, stream)
-                figures.violations[name] = join.counted(c.VIOLATIONS_ONE, stream)
-                figures.purged[name] = join.counted(c.PURGED_ONE, stream)
-                figures.discarded[name] = join.counted(c.DISCARDED_ONE, stream)
-                figures.skipped[name] = join.counted(c.SKIPPED_ONE, stream)
-                figures.flags[name] = join.state.live_flags(stream)
-        figures.ended, figures.ended_early = int(join.cursor[c.ENDED]), int(join.cursor[c.EARLY])
-        if self.finals is not None:
-            figures.finals, figures.partials = self.finals.count, self.finals.held()
-        if self.order is not None:
-            self._figures_of_order(self.order)
-        figures.comparisons, figures.checks = join.work()
-        figures.candidates = join.candidates
-        figures.matches = join.matches
-        figures.unmatched = join.unmatched
-        return figures
+        return figures.metrics(self)
 
-    def _joined(self, stream: int) -> int:
+    def joined(self, stream: int) -> int:
         """How far a stream has been joined: input that waits still needs what is stored for it."""
         if self.order is not None:
             return self.order.joined[stream]
         return self.progress[stream].now
-
-    def _figures_of_order(self, order: InOrder) -> None:
-        figures = self.metrics
-        waiting = order.waiting(self.join)
-        for name, runs in zip(self.names, waiting, strict=True):
-            figures.waiting[name], figures.waiting_bytes[name] = len(runs), runs.nbytes
-            figures.peak_waiting[name] = runs.peak
-        held = order.hold.runs
-        figures.held, figures.held_bytes, figures.peak_held = len(held), held.nbytes, held.peak
-        figures.switches = order.switches
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

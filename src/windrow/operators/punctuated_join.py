@@ -83,9 +83,7 @@ class PunctuatedJoin(WindowJoin):
         self._ends = told.Ends(
             np.empty((4, BUFFER_ROWS // 8), np.int64), np.empty((6, BUFFER_ROWS), np.int64)
         )
-        self._events = told.Punctuations(
-            np.empty((0, 4), np.int64), np.zeros(state.cells, np.int64), np.zeros(0, np.int64)
-        )
+        self._events = self._nothing_due()
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -109,6 +107,8 @@ class PunctuatedJoin(WindowJoin):
         newest = [int(side.ts.max()) for side in arrivals if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
         yield from super().process(arrivals, before, after)
+        # They are flags now, or over: then the log may have let their rows go.
+        self._events = self._nothing_due()
 
     def _kept(self, stream: int, arrivals: Arrivals) -> Arrivals:
         """The tuples that break no promise which still waits. The others are violations."""
@@ -129,8 +129,7 @@ class PunctuatedJoin(WindowJoin):
         """Take the punctuations that act now out of the pending ones: by cell, in time order."""
         cells = self.state.cells
         if not any(len(waiting.ts) for waiting in self.pending):
-            none = np.zeros(cells, np.int64)
-            return told.Punctuations(np.empty((0, 4), np.int64), none, none)
+            return self._nothing_due()
         parts = []
         for stream in range(STREAMS):
             waiting = self.pending[stream]
@@ -145,6 +144,10 @@ class PunctuatedJoin(WindowJoin):
         counts = np.bincount(cell, minlength=cells)
         end = np.cumsum(counts)
         return told.Punctuations(np.ascontiguousarray(events[order]), end - counts, end)
+
+    def _nothing_due(self) -> told.Punctuations:
+        none = np.zeros(self.state.cells, np.int64)
+        return told.Punctuations(np.empty((0, 4), np.int64), none, none)
 
     def _visit(self, asked: NDArray[np.int64], batch: c.Batch) -> int:
         if self._plain:
@@ -247,7 +250,7 @@ class PunctuatedJoin(WindowJoin):
     def promised(self, before: int) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """By stream, rows and times of the punctuations before a time that are flags or to act.
 
-        Those that act in the batch under way are among them, whether they have or not.
+        While a batch is under way those that act in it are among them, whether they have or not.
         """
         found = []
         acting = self._events.events
@@ -258,12 +261,6 @@ class PunctuatedJoin(WindowJoin):
             ts = np.concatenate([nodes[:, ls.TS], waiting.ts, now[:, 0]])
             found.append((rows[ts < before], ts[ts < before]))
         return found
-
-    # -- figures ---------------------------------------------------------------------------
-
-    def counted(self, first: int, stream: int) -> int:
-        """A figure that the kernel counts by side."""
-        return int(self.cursor[first + stream])
 
     # -- memory that outlives a process ----------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 An arena belongs to a bucket of a query, and its name begins with the query's. Arenas of a query
 that has ended are removed by its driver, if the driver is on their host. Those of a driver that was
-killed are removed when a worker first enters an arena of another query, and all that nobody has
-used for an hour as well.
+killed are removed when a worker first enters an arena of another query, and so are all that have
+not been used for an hour.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import suppress
 
 #: A memory file system smaller than this is left alone: containers often have 64 MB.
 LEAST_MEMORY = 1 << 30
-#: Arenas that nobody has used for so long belong to queries that are gone.
+#: Arenas that have not been used for so long belong to queries that are gone.
 FORGOTTEN_SECONDS = 3600.0
 LOCK = "lock"
 
@@ -90,7 +90,7 @@ def this_process() -> str:
 
 
 def is_gone(owner: str) -> bool:
-    """Is a process gone for sure? Of one on another host, or in another container, nobody knows."""
+    """Is a process gone for sure? It is unknown of one on another host or in a container."""
     boot_id, space, pid, started = (owner.split(" ") + [""] * 4)[:4]
     if (boot_id, space) != _here() or not space or not pid.isdigit():
         return False
@@ -116,7 +116,7 @@ def _started(pid: int) -> str:
 
 
 def sweep_once(root: str, name: str) -> None:
-    """Remove what nobody needs, when a process first enters an arena of a query."""
+    """Remove what is no longer needed, when a process first enters an arena of a query."""
     query = name.partition("-")[0]
     if (root, query) not in _swept:
         _swept.add((root, query))
@@ -144,7 +144,7 @@ def remove_query(directory: str | None, query: str) -> None:
 
 
 def remove(folder: str) -> None:
-    """Remove an arena, unless somebody holds it."""
+    """Remove an arena, unless a task holds it."""
     lock = os.open(os.path.join(folder, LOCK), os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

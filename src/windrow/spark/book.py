@@ -1,8 +1,14 @@
 """The figures of a running query, at the driver: what `windrow.metrics(query)` reads.
 
 A record replaces the one before it that has its key, so that a task that ran twice counts once.
-When a second later micro-batch begins, a micro-batch is complete: its records become one
-`BatchMetrics` for each join and are let go.
+When a second later micro-batch begins, the records of a micro-batch become one `BatchMetrics` for
+each join and are let go.
+
+Runs are kept apart: a query that is started again does its last micro-batch again, if it had not
+been committed. Whether a micro-batch has *finished* is read from the progress of the query itself.
+Spark sets that when a micro-batch has been committed, and the records of its tasks are here before
+that: the driver takes a task's records in before it counts the task as done. Listeners hear of
+both later.
 """
 
 from __future__ import annotations
@@ -18,15 +24,18 @@ from typing import TYPE_CHECKING
 from pyspark.accumulators import AccumulatorParam
 
 from windrow.model import BEGINNING, END, BatchMetrics, JoinPlan
+from windrow.operators.figures import added_up
 from windrow.spark.figures import Added, JoinName, Key, Record, Records, Reporter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
 
-#: Micro-batches that are kept of a query, and queries that are kept.
+#: Micro-batches that are kept of a run of a query, and runs that are kept.
 MOST_BATCHES = 100
-MOST_QUERIES = 100
-#: Micro-batches of a query whose records may still change.
+MOST_RUNS = 100
+#: Micro-batches of a run whose records may still change.
 OPEN_BATCHES = 2
 
 
@@ -51,22 +60,37 @@ class Entered(AccumulatorParam[Records]):
         return Added, ()
 
 
-class QueryFigures:
-    """The last micro-batches of one query."""
+def finished(query: StreamingQuery) -> list[BatchMetrics]:
+    """The last micro-batches of this run of a query that have finished, oldest first."""
+    # First: a micro-batch that finishes in between is then left out, and not half counted.
+    last = last_finished(query.lastProgress)
+    return [each for each in BOOK.of(str(query.id), str(query.runId)) if each.batch <= last]
+
+
+def last_finished(progress: StreamingQueryProgress | None) -> int:
+    """The newest micro-batch that has finished by that progress; -1 if none has.
+
+    A query that waits for data reports from time to time too, and names the micro-batch to come.
+    """
+    if progress is None:
+        return -1
+    return int(progress.batchId) - (not executed(progress))
+
+
+def executed(progress: StreamingQueryProgress) -> bool:
+    """Is this progress of a micro-batch that was run? Only then it had a plan to add to a sink."""
+    return "addBatch" in progress.durationMs
+
+
+class RunFigures:
+    """The last micro-batches of one run of a query."""
 
     def __init__(self) -> None:
-        self._run = ""
         self._open: dict[int, Records] = {}
         self._closed: dict[int, list[BatchMetrics]] = {}
 
     def enter(self, key: Key, record: Record) -> None:
         """A part of a task reports."""
-        if key.run != self._run:
-            # A query that starts again does its last micro-batch again, maybe with a new join.
-            self._run = key.run
-            for batches in (self._open, self._closed):
-                for batch in [batch for batch in batches if batch >= key.batch]:
-                    del batches[batch]
         if self._closed and key.batch <= max(self._closed):
             return
         self._open.setdefault(key.batch, {})[key] = record
@@ -77,7 +101,7 @@ class QueryFigures:
             del self._closed[min(self._closed)]
 
     def all(self) -> list[BatchMetrics]:
-        """What is known, oldest first."""
+        """What is known, oldest first; the newest may still run."""
         found = dict(self._closed)
         found.update({b: list(batch_metrics(records)) for b, records in self._open.items()})
         return [metrics for batch in sorted(found) for metrics in found[batch]]
@@ -88,32 +112,49 @@ class Book:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._queries: OrderedDict[str, QueryFigures] = OrderedDict()
-        self._warned: set[tuple[str, JoinName]] = set()
+        self._runs: OrderedDict[tuple[str, str], RunFigures] = OrderedDict()
+        #: By query, the run that Spark has started last.
+        self._started: dict[str, str] = {}
+        self._warned: set[tuple[str, JoinName, str]] = set()
+
+    def started(self, query: str, run: str) -> None:
+        """Spark has started a query."""
+        with self._lock:
+            self._started[query] = run
+
+    def ended(self, query: str, run: str) -> None:
+        """A query has ended, and all its tasks have reported."""
+        with self._lock:
+            if self._started.get(query) == run:
+                del self._started[query]
 
     def enter(self, records: Mapping[Key, Record]) -> None:
         """A task reports."""
         with self._lock:
             for key, record in records.items():
                 self._warn(key, record)
-                self._queries.setdefault(key.query, QueryFigures()).enter(key, record)
-                self._queries.move_to_end(key.query)
-            while len(self._queries) > MOST_QUERIES:
-                self._queries.popitem(last=False)
+                run = (key.query, key.run or self._started.get(key.query, ""))
+                self._runs.setdefault(run, RunFigures()).enter(key, record)
+                self._runs.move_to_end(run)
+            while len(self._runs) > MOST_RUNS:
+                self._runs.popitem(last=False)
 
     def _warn(self, key: Key, record: Record) -> None:
-        """Say what a worker warns of, once in a run."""
-        if record.warning is None or (key.run, key.join) in self._warned:
-            return
-        self._warned.add((key.run, key.join))
+        """Say what a worker has found, of each subject once in a run."""
         names = " and ".join(key.join.streams)
-        text = f"query {key.query}, join of {names}: {record.warning}"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        for advice in record.advice:
+            if (key.run, key.join, advice.subject) not in self._warned:
+                self._warned.add((key.run, key.join, advice.subject))
+                text = f"query {key.query}, join of {names}: {advice.text}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def of(self, query: str) -> list[BatchMetrics]:
-        """The last micro-batches of a query, oldest first; none if it never reported."""
+    def of(self, query: str, run: str) -> list[BatchMetrics]:
+        """The last micro-batches of a run, oldest first; none if it never reported.
+
+        The newest may still run, and have figures of some of its tasks only.
+        """
         with self._lock:
-            known = self._queries.get(query)
+            known = self._runs.get((query, run))
             return known.all() if known else []
 
 
@@ -132,9 +173,6 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
     buckets = [record.bucket for record in records.values() if record.bucket is not None]
     hits = [record.hit for record in records.values()]
 
-    def summed(per_bucket: Sequence[Sequence[int]]) -> dict[str, int]:
-        return {name: sum(numbers[s] for numbers in per_bucket) for s, name in enumerate(names)}
-
     def seconds(step: str) -> float:
         return sum(record.seconds for key, record in records.items() if key.step == step)
 
@@ -142,40 +180,20 @@ def _one_join(join: JoinName, records: Records) -> BatchMetrics:
     for key, record in records.items():
         if key.step == "pack":
             rows[names[key.part[0]]] += record.rows
-    orders = [bucket.order for bucket in buckets if bucket.order is not None]
     # Progress is the same in every bucket, and so is the trigger.
     progress = buckets[0].progress if buckets else (BEGINNING,) * len(names)
+    trigger = buckets[0].trigger if buckets else None
     return BatchMetrics(
         batch=next(iter(records)).batch,
         streams=names,
         rows=rows,
-        tuples=summed([bucket.tuples for bucket in buckets]),
-        late=summed([bucket.late for bucket in buckets]),
-        bad=summed([bucket.bad for bucket in buckets]),
-        beats=summed([bucket.beats for bucket in buckets]),
-        punctuations=summed([bucket.punctuations for bucket in buckets]),
-        violations=summed([bucket.violations for bucket in buckets]),
-        matches=sum(bucket.matches for bucket in buckets),
-        unmatched=sum(bucket.unmatched for bucket in buckets),
-        ended=sum(bucket.ended for bucket in buckets),
-        finals=sum(bucket.finals for bucket in buckets),
-        partials=sum(bucket.partials for bucket in buckets),
-        live_rows=summed([bucket.live_rows for bucket in buckets]),
-        live_bytes=summed([bucket.live_bytes for bucket in buckets]),
-        flags=summed([bucket.flags for bucket in buckets]),
+        **added_up([bucket.numbers for bucket in buckets], names),
         progress={
             name: moment(now, zoned)
             for name, now, zoned in zip(names, progress, join.zoned, strict=True)
         },
         lag=dict(zip(names, lags(progress), strict=True)),
-        trigger=moment(orders[0].trigger, join.zoned[0]) if orders else None,
-        waiting=summed([order.waiting for order in orders]),
-        waiting_bytes=summed([order.waiting_bytes for order in orders]),
-        peak_waiting=summed([order.peak_waiting for order in orders]),
-        held=sum(order.held for order in orders),
-        held_bytes=sum(order.held_bytes for order in orders),
-        peak_held=sum(order.peak_held for order in orders),
-        switches=sum(order.switches for order in orders),
+        trigger=None if trigger is None else moment(trigger, join.zoned[0]),
         arena_hits=hits.count(True),
         arena_rebuilds=hits.count(False),
         pack_seconds=seconds("pack"),

@@ -23,9 +23,9 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs, durable, question, ranges, rebuild
+from windrow.spark import blobs, durable, question, ranges, rebuild, repair, silence
 from windrow.spark.arena import Arena
-from windrow.spark.chunks import Chunk, ChunkPayload
+from windrow.spark.chunks import PASSING, Chunk, ChunkPayload
 from windrow.spark.log import Change, Directory, Store
 from windrow.state.join_state import STREAMS, JoinState, Structure
 from windrow.state.punctuated_state import PunctuatedState
@@ -47,6 +47,7 @@ class Packed:
     beats: int
     now: int | None = None
     place: int = 0
+    bad_rows: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,18 @@ class BucketJoin:
         arena: Arena | None = None,
         built: int = 0,
         kept: Directory | None = None,
+        back_to: repair.Times = (None,) * STREAMS,
     ) -> BucketJoin:
         """The bucket as its directory says: from the arena, rebuilt from the log, or new.
 
-        `kept` is the directory, if the caller has read it already.
+        `kept` is the directory, if the caller has read it already; `back_to`: see `repair`.
         """
         kept = kept or Directory.of_store(store)
         if kept is None:
             if arena is not None:
                 arena.clear()
             fresh = cls(plan, buckets, store, arena, built=built)
+            fresh.directory.repaired = list(back_to)
             fresh.pipeline.restart(fresh.empty_state())
             if fresh.pipeline.finals is not None:
                 fresh.pipeline.finals.begin(arena or HEAP)
@@ -142,12 +145,14 @@ class BucketJoin:
         found = None if arena is None else arena.open(kept.token)
         join = cls(plan, buckets, store, arena, built=built)
         join.directory = kept
-        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
-            progress.now = now
         for entry in kept.chunks:
             chunk = Chunk(entry.first, entry.rows, entry.number, hidden=kept.hidden(entry))
             join.payloads[entry.stream].add(chunk)
-        if found is not None and arena is not None and found[1].get("layout") != join._layout():
+        changed = repair.apply(join, back_to)
+        for progress, now in zip(join.pipeline.progress, kept.progress, strict=True):
+            progress.now = now
+        if found is not None and (changed or found[1].get("layout") != join._layout()):
+            assert arena is not None
             arena.clear()
             found = None
         join.hit = found is not None
@@ -203,6 +208,8 @@ class BucketJoin:
         idle = self._idle(packed)
         pieces = self.pipeline.feed(admitted, [self.finite] * STREAMS, idle)
         yield from self.pipeline.results(pieces)
+        for payload in self.payloads:
+            payload.drop_passing()
         if self.finite:
             return
         directory.progress = [progress.now for progress in self.pipeline.progress]
@@ -213,13 +220,7 @@ class BucketJoin:
         directory.token = secrets.token_hex(16)
         self.store.set_directory(directory.to_text())
         if self.arena is not None:
-            arrays, facts = self.pipeline.join.parts()
-            if self.pipeline.finals is not None:
-                more, further = self.pipeline.finals.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
-            if self.pipeline.order is not None:
-                more, further = self.pipeline.order.parts()
-                arrays, facts = {**arrays, **more}, {**facts, **further}
+            arrays, facts = self.pipeline.parts()
             self.arena.commit(directory.token, arrays, {**facts, "layout": self._layout()})
 
     def _take_in(self, side: int, packed: Sequence[Packed]) -> list[Arrived]:
@@ -257,6 +258,7 @@ class BucketJoin:
             late=_shifted(part.late, first),
             ends=_shifted(part.ends, first),
             bad=sum(row.bad for row in mine),
+            bad_rows=self._pass_by(side, mine),
             beats=sum(row.beats for row in mine),
             newest=max((row.newest for row in mine if row.newest is not None), default=None),
             newest_beat=max(
@@ -264,24 +266,29 @@ class BucketJoin:
             ),
         )
 
-    def _idle(self, packed: Sequence[Packed]) -> list[bool]:
-        """Which streams have been silent for so long that they hold nobody back any more.
+    def _pass_by(self, side: int, mine: Sequence[Packed]) -> Arrivals:
+        """The bad rows, which are at hand until this micro-batch is done and then forgotten.
 
-        Silence adds up between micro-batches, by the times that Spark logged for them, so a
-        batch that runs again finds the same. Time before the join was built is down-time, unless
-        this batch itself is from before: then an earlier run had begun it.
+        Their row ids are beyond those of all others, which they leave as they are.
         """
+        first = self.directory.next_rows[side]
+        start = first
+        for row in mine:
+            if row.bad_rows is not None:
+                batch = blobs.decode(row.bad_rows)
+                self.payloads[side].add(Chunk(first, batch.num_rows, PASSING, batch))
+                first += batch.num_rows
+        ids = np.arange(start, first)
+        return Arrivals(np.zeros(len(ids), np.int64), np.zeros(len(ids), np.int64), ids)
+
+    def _idle(self, packed: Sequence[Packed]) -> list[bool]:
+        """Which streams have been silent for so long that they hold the others back no more."""
         directory = self.directory
         now = max((row.now for row in packed if row.now is not None), default=None)
         if now is None:
             return [False] * STREAMS
-        before = directory.now if directory.now is not None else now
-        down = before < self.built <= now
-        for side in range(STREAMS):
-            heard = any(row.side == side for row in packed)
-            passed = 0 if down else max(now - before, 0)
-            directory.silence[side] = 0 if heard else directory.silence[side] + passed
-        directory.now = now
+        heard = [any(row.side == side for row in packed) for side in range(STREAMS)]
+        silence.listen(directory, now, self.built, heard)
         return [
             stream.idle is not None and directory.silence[side] >= stream.idle
             for side, stream in enumerate(self.plan.streams)

@@ -29,6 +29,9 @@ RESERVED = "__windrow_"
 #: A column of chunks that were merged over gaps: each row's id, counted from the chunk's first.
 ROW = "__windrow_row"
 
+#: The number of a chunk that is in no log, because its rows only pass by.
+PASSING = -1
+
 #: Opens a chunk by its number in the log.
 Open = Callable[[int], pa.RecordBatch]
 
@@ -133,6 +136,11 @@ class ChunkPayload:
         """Forget the chunk that begins with this row id."""
         self._last = None
         self.chunks = [chunk for chunk in self.chunks if chunk.first != first]
+
+    def drop_passing(self) -> None:
+        """Forget the rows that have passed by."""
+        self._last = None
+        self.chunks = [chunk for chunk in self.chunks if chunk.number != PASSING]
 
     def opened(self, chunk: Chunk) -> pa.RecordBatch:
         """A chunk's rows."""

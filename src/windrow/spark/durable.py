@@ -44,6 +44,9 @@ def write(join: BucketJoin, arrived: Sequence[Sequence[Arrived]], before: Sequen
             span = join.plan.span if join.plan.punctuated else None
             forget(join, expired_chunks(join.directory, side, span))
         _log_matches(join, side)
+        if not join.plan.punctuated:
+            # A repair has removed some; they are forgotten with their chunks.
+            log_rows(join, side, "removed", np.empty(0, np.int64))
     if join.plan.punctuated:
         punctuations.log(join)
     if join.counted or join.plan.punctuated:

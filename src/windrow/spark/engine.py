@@ -17,7 +17,16 @@ from pyspark.sql import functions, types
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, session, tidy, versions
+from windrow.spark import (
+    arenas,
+    book,
+    metadata,
+    rebuild,
+    repair,
+    session,
+    tidy,
+    versions,
+)
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
@@ -94,14 +103,18 @@ def join(plan: JoinPlan) -> DataFrame:
     ids = None if fixed is None else bucket_ids(fixed)
     reporter = book.reporter(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
-    timed = streaming[0] and any(stream.idle is not None for stream in plan.streams)
+    timed = any(
+        stream.max_ahead is not None or (streaming[0] and stream.idle is not None)
+        for stream in plan.streams
+    )
     packed = [
         _numbered(frame, timed).mapInArrow(
-            Pack(stream, side, ids, reporter, partitions), PACKED_DDL
+            Pack(stream, side, ids, reporter, partitions, plan.bad_of(side)), PACKED_DDL
         )
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
-    output = Output(bare, tuple(frames[side].schema for side in plan.shown), time_type(plan))
+    schemas = [metadata.without_watermarks(frames[side].schema) for side in plan.shown]
+    output = Output(bare, tuple(schemas), time_type(plan))
     job = Job(
         plan=bare,
         output=output,
@@ -112,6 +125,7 @@ def join(plan: JoinPlan) -> DataFrame:
         arena=spark.conf.get(session.ARENA, None),
         owner=arenas.this_process(),
         reporter=reporter,
+        back_to=repair.asked(spark, bare),
     )
     joined = (
         packed[0]
@@ -133,7 +147,8 @@ def layout(plan: JoinPlan) -> tuple[Structure, int, int]:
 def _numbered(frame: DataFrame, timed: bool) -> DataFrame:
     """Columns called by their number: `mapInArrow` takes a dot in a name for a field of a struct.
 
-    Where silence is measured, rows bring the micro-batch's own time, which Spark logs.
+    Where silence is measured, or how far ahead rows are, they bring the micro-batch's own time,
+    which Spark logs.
     """
     frame = frame.toDF(*(f"c_{number}" for number in range(len(frame.columns))))
     return frame.withColumn(NOW, functions.current_timestamp()) if timed else frame

@@ -8,20 +8,20 @@ add up; `book.py` has what becomes of them at the driver.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal
+from uuid import UUID
 
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from windrow import expressions
-from windrow.kernels import cursor as c
 from windrow.model import JoinPlan
-from windrow.operators.in_order import InOrder
+from windrow.operators.figures import Numbers, Share
 from windrow.operators.pipeline import Pipeline
-from windrow.state.punctuated_state import PunctuatedState
+from windrow.spark.advice import Advice, no_arena
 
 Step = Literal["pack", "join", "unpack"]
 
@@ -46,7 +46,10 @@ class JoinName:
 
 @dataclass(frozen=True)
 class Key:
-    """What a record is about. The part begins with the side of pack or the bucket of join."""
+    """What a record is about. The part begins with the side of pack or the bucket of join.
+
+    A run is one start of a query; it is empty where a task cannot tell.
+    """
 
     query: str
     run: str
@@ -58,38 +61,23 @@ class Key:
 
 @dataclass(frozen=True)
 class BucketFigures:
-    """What one bucket did in one micro-batch; sequences have one number for each stream."""
+    """What one bucket did in one micro-batch: its numbers by the names of `operators/figures.py`.
 
-    tuples: Sequence[int]
-    late: Sequence[int]
-    bad: Sequence[int]
-    beats: Sequence[int]
-    matches: int
-    unmatched: int
-    live_rows: Sequence[int]
-    live_bytes: Sequence[int]
+    Progress and the trigger of an order are the same in every bucket.
+    """
+
+    numbers: Mapping[str, Numbers]
     progress: Sequence[int]
-    punctuations: Sequence[int] = (0, 0)
-    violations: Sequence[int] = (0, 0)
-    flags: Sequence[int] = (0, 0)
-    ended: int = 0
-    finals: int = 0
-    partials: int = 0
-    order: OrderFigures | None = None
+    trigger: int | None = None
 
-
-@dataclass(frozen=True)
-class OrderFigures:
-    """What waits and is held in one bucket, in rows and bytes, now and at most."""
-
-    trigger: int
-    waiting: Sequence[int]
-    waiting_bytes: Sequence[int]
-    peak_waiting: Sequence[int]
-    held: int
-    held_bytes: int
-    peak_held: int
-    switches: int
+    @classmethod
+    def of(cls, pipeline: Pipeline, share: Share) -> BucketFigures:
+        """A bucket's, when its micro-batch is done."""
+        return cls(
+            share.numbers(),
+            tuple(progress.now for progress in pipeline.progress),
+            None if pipeline.order is None else pipeline.order.hold.released,
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +88,7 @@ class Record:
     rows: int = 0
     bucket: BucketFigures | None = None
     hit: bool | None = None
-    warning: str | None = None
+    advice: tuple[Advice, ...] = ()
 
     def __add__(self, other: Record) -> Record:
         """More of the same part of the same task. A bucket reports once, when it is done."""
@@ -109,7 +97,7 @@ class Record:
             self.rows + other.rows,
             other.bucket or self.bucket,
             self.hit if other.hit is None else other.hit,
-            self.warning or other.warning,
+            self.advice + tuple(each for each in other.advice if each not in self.advice),
         )
 
 
@@ -131,14 +119,14 @@ class Reporter:
         """A bucket is done. `hit`: was its state at hand, or rebuilt; None: it was its first."""
         self._add("join", Record(seconds, 0, figures, hit), bucket)
 
+    def advise(self, *found: Advice) -> None:
+        """The user should know this."""
+        if found:
+            self._add("join", Record(0.0, advice=found))
+
     def no_arena(self, why: str) -> None:
         """There is no place for a bucket's state between micro-batches."""
-        warning = (
-            f"the join's state cannot be kept between micro-batches: {why}; so each micro-batch "
-            "makes it again from the checkpoint, which is right but slow; set "
-            "spark.windrow.arena.dir to a folder with space that only this user can enter"
-        )
-        self._add("join", Record(0.0, warning=warning))
+        self.advise(no_arena(why))
 
     def unpacked(self, seconds: float) -> None:
         """Results were decoded."""
@@ -152,72 +140,21 @@ class Reporter:
         batch = task.getLocalProperty("streaming.sql.batchId")
         if query is None or batch is None:
             return
-        # The job group of a streaming query is its run, which is new when the query starts again.
-        run = task.getLocalProperty("spark.jobGroup.id") or ""
+        run = run_of(task.getLocalProperty("spark.jobGroup.id"))
         key = Key(query, run, int(batch), self.join, step, (*part, task.partitionId()))
         self.accumulator.add({key: record})
 
 
-class Tally:
-    """The counts of a pipeline around one micro-batch."""
+def run_of(group: str | None) -> str:
+    """The run of a streaming query: Spark makes it the job group. Empty if a sink set another.
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self._per_stream, self._whole = self._counts()
-        if pipeline.order is not None:
-            pipeline.order.forget_peaks(pipeline.join)
-
-    def figures(self) -> BucketFigures:
-        """What has happened since."""
-        pipeline = self._pipeline
-        state = pipeline.join.state
-        streams = range(len(pipeline.names))
-        per_stream, whole = self._counts()
-        tuples, late, bad, beats, punctuations, violations = (
-            tuple(a - b for a, b in zip(after, before, strict=True))
-            for after, before in zip(per_stream, self._per_stream, strict=True)
-        )
-        matches, unmatched, ended, finals = (a - b for a, b in zip(whole, self._whole, strict=True))
-        return BucketFigures(
-            tuples, late, bad, beats, matches, unmatched,
-            tuple(state.live_rows(stream) for stream in streams),
-            tuple(state.nbytes(stream) for stream in streams),
-            tuple(progress.now for progress in pipeline.progress),
-            punctuations, violations,
-            tuple(
-                state.live_flags(stream) if isinstance(state, PunctuatedState) else 0
-                for stream in streams
-            ),
-            ended, finals, 0 if pipeline.finals is None else pipeline.finals.held(),
-            self._order(pipeline.order),
-        )  # fmt: skip
-
-    def _order(self, order: InOrder | None) -> OrderFigures | None:
-        if order is None:
-            return None
-        waiting, held = order.waiting(self._pipeline.join), order.hold.runs
-        return OrderFigures(
-            order.hold.released,
-            tuple(len(runs) for runs in waiting),
-            tuple(runs.nbytes for runs in waiting),
-            tuple(runs.peak for runs in waiting),
-            len(held), held.nbytes, held.peak, order.switches,
-        )  # fmt: skip
-
-    def _counts(self) -> tuple[list[list[int]], list[int]]:
-        found, join = self._pipeline.metrics, self._pipeline.join
-        counted = (found.tuples, found.late, found.bad, found.beats)
-        per_stream = [[by_name[name] for name in self._pipeline.names] for by_name in counted]
-        streams = range(len(self._pipeline.names))
-        for first in (c.ACTED_ONE, c.VIOLATIONS_ONE):
-            per_stream.append([int(join.cursor[first + stream]) for stream in streams])
-        finals = self._pipeline.finals
-        return per_stream, [
-            join.matches,
-            join.unmatched,
-            int(join.cursor[c.ENDED]),
-            0 if finals is None else finals.count,
-        ]
+    >>> run_of("9f2b7c1e-0000-4000-8000-000000000000"), run_of("nightly"), run_of(None)
+    ('9f2b7c1e-0000-4000-8000-000000000000', '', '')
+    """
+    try:
+        return str(UUID(group or ""))
+    except ValueError:
+        return ""
 
 
 class Added(AccumulatorParam[Records]):

@@ -106,8 +106,14 @@ def newest(join: BucketJoin, ts: int) -> int:
 
 def restore_results(join: BucketJoin, order: InOrder) -> None:
     """The hold buffer as it was."""
+    order.hold.load([logged(join)], order.hold.released)
+
+
+def logged(join: BucketJoin) -> Rows:
+    """The held results that are written down."""
     deltas = join.directory.deltas_of(KIND, NO_STREAM)
-    order.hold.load([_read(join, delta) for delta in deltas], order.hold.released)
+    none = np.empty((0, hold.FIRST + STREAMS), np.int64)
+    return np.concatenate([none, *(_read(join, delta) for delta in deltas)])
 
 
 def restore_tuples(join: BucketJoin, order: InOrder) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
-from windrow.spark import quiet, versions
+from windrow.spark import quiet, repair, versions
 from windrow.spark.log import Directory, Entry
 
 #: Bytes of a row id in a delta.
@@ -89,7 +90,8 @@ class KeptStream:
     """A stream as the checkpoint knows it.
 
     `reach` is how far (µs) its tuples reach to later ones of the other stream: its window, or a
-    bound of `between`. A count window has `count` and `per` in its place.
+    bound of `between`. A count window has `count` and `per` in its place. `repaired` is the time
+    to which its progress was last asked to be set back.
     """
 
     name: str
@@ -98,12 +100,16 @@ class KeptStream:
     reach: int | None
     count: int | None
     per: str | None
+    repaired: int | None
     total: Stored
 
 
 @dataclass(frozen=True)
 class KeptJoin:
-    """One join of the query, by Spark's number of its operator. `all_buckets` is their number."""
+    """One join of the query, by Spark's number of its operator. `all_buckets` is their number.
+
+    `warnings` point out progress that has run away.
+    """
 
     operator: int
     format: int
@@ -111,6 +117,7 @@ class KeptJoin:
     all_buckets: int
     streams: tuple[KeptStream, ...]
     buckets: tuple[KeptBucket, ...]
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -123,16 +130,33 @@ class Inspection:
     waiting: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Operators:
+    """The stateful operators of a query: the joins' numbers, ascending, each with its partitions,
+    the names of all, and the last committed batch, -1 before the first."""
+
+    joins: dict[int, int]
+    names: tuple[str, ...]
+    batch: int
+
+
 # -- reading -----------------------------------------------------------------------------------
 
 
 def inspect(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Inspection:
     """Look into a checkpoint; `checkpoint` is what the query has as its checkpointLocation."""
+    with reader(spark, checkpoint) as kept:
+        return kept.inspect()
+
+
+@contextmanager
+def reader(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Iterator[Reader]:
+    """What reads a checkpoint; if Spark cannot, that is a line instead of a page."""
     name = os.fspath(checkpoint)
     versions.coordinate(spark)
     try:
         with _plain(name) as path:
-            return _Reader(spark, name, path).inspect()
+            yield Reader(spark, name, path)
     except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         raise WindrowError(f"Spark cannot read the state in {name!r}: {reason}") from error
@@ -151,7 +175,7 @@ def _plain(path: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Reader:
     """Reads a checkpoint at a path, under the name that it was given."""
 
     spark: SparkSession
@@ -160,18 +184,28 @@ class _Reader:
 
     def inspect(self) -> Inspection:
         """All of its joins."""
-        self.check()
-        operators, batch = self.operators()
+        if not self.exists():
+            raise WindrowError(
+                f"{self.name!r} is not the checkpoint of a streaming query: it has no file "
+                "'metadata'; give the directory that the query has as its checkpointLocation"
+            )
+        operators = self.operators()
+        self.refuse_foreign(operators)
+        if operators.batch < 0:
+            raise WindrowError(
+                f"the query of {self.name!r} has not committed a batch yet, so there is no state "
+                "to show; try again when its first batch is done"
+            )
         joins, waiting = [], []
-        for operator in operators:
-            directories = self.directories(operator, batch)
+        for operator in operators.joins:
+            directories = self.directories(operator, operators.batch)
             if directories:
                 joins.append(_join(operator, directories))
             else:
                 waiting.append(operator)
-        return Inspection(self.name, batch, tuple(joins), tuple(waiting))
+        return Inspection(self.name, operators.batch, tuple(joins), tuple(waiting))
 
-    def check(self) -> None:
+    def exists(self) -> bool:
         """Has it the file with the query's id? Asked of Spark, so that any file system does."""
         # A path to read may be a pattern, and a name such as "run[1]" is none.
         exact = re.sub(r"([\\*?\[\]{}])", r"\\\1", self.path)
@@ -180,29 +214,31 @@ class _Reader:
         except PySparkException as error:
             if error.getCondition() != "PATH_NOT_FOUND":
                 raise
-            raise WindrowError(
-                f"{self.name!r} is not the checkpoint of a streaming query: it has no file "
-                "'metadata'; give the directory that the query has as its checkpointLocation"
-            ) from error
+            return False
+        return True
 
-    def operators(self) -> tuple[list[int], int]:
-        """The numbers of windrow's joins in the query, and the last committed batch."""
+    def operators(self) -> Operators:
+        """The query's stateful operators."""
         rows = self.spark.read.format("state-metadata").load(self.path).collect()
-        found = {row["operatorId"] for row in rows if _is_join(row["operatorProperties"])}
-        if not found:
-            others = ", ".join(sorted({row["operatorName"] for row in rows}))
+        return Operators(
+            joins={
+                row["operatorId"]: row["numPartitions"]
+                for row in sorted(rows, key=lambda row: row["operatorId"])
+                if _is_join(row["operatorProperties"])
+            },
+            names=tuple(sorted({row["operatorName"] for row in rows})),
+            batch=max((row["maxBatchId"] for row in rows), default=-1),
+        )
+
+    def refuse_foreign(self, operators: Operators) -> None:
+        """Is there no join in it?"""
+        if not operators.joins:
+            others = ", ".join(operators.names)
             holds = f"its state is of {others}" if others else "it has no state"
             raise WindrowError(
                 f"the checkpoint {self.name!r} has no join of windrow's: {holds}; give the "
                 "checkpoint of a query that runs windrow.join"
             )
-        batch = max(row["maxBatchId"] for row in rows)
-        if batch < 0:
-            raise WindrowError(
-                f"the query of {self.name!r} has not committed a batch yet, so there is no state "
-                "to show; try again when its first batch is done"
-            )
-        return sorted(found), batch
 
     def directories(self, operator: int, batch: int) -> list[tuple[int, Directory]]:
         """The directory of each bucket, by bucket."""
@@ -238,7 +274,15 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
         _stream(first, stream, Stored.total([bucket.stored[name] for bucket in buckets]))
         for stream, name in enumerate(names)
     )
-    return KeptJoin(operator, first.format, first.question["kind"], first.buckets, streams, buckets)
+    return KeptJoin(
+        operator=operator,
+        format=first.format,
+        kind=first.question["kind"],
+        all_buckets=first.buckets,
+        streams=streams,
+        buckets=buckets,
+        warnings=tuple(repair.advice(first, time.time_ns() // 1000)),
+    )
 
 
 def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
@@ -251,6 +295,7 @@ def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
         reach=None if window else directory.reaches[stream],
         count=window[0] if window else None,
         per=window[1] if window else None,
+        repaired=directory.repaired[stream],
         total=total,
     )
 

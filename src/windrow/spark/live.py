@@ -1,4 +1,4 @@
-"""A running query in the terminal: its last micro-batches, renewed as they come.
+"""A running query in the terminal: the last micro-batches of its run, renewed as they come.
 
 >>> from windrow.spark.live import watch
 >>> query = joined.writeStream.format("noop").start()               # doctest: +SKIP
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from windrow.extras import needed
 from windrow.model import BatchMetrics
-from windrow.spark.book import BOOK
+from windrow.spark.book import BOOK, executed, finished
 
 with needed("windrow.spark.live"):
     from rich.console import Console
@@ -47,12 +47,15 @@ def watch(query: StreamingQuery, console: Console | None = None) -> None:
                 time.sleep(PAUSE)
             live.update(look(query, ""), refresh=True)
     query.awaitTermination()
-    console.print(summary(BOOK.of(query.id)), highlight=False)
+    console.print(summary(finished(query)), highlight=False)
 
 
 def look(query: StreamingQuery, status: str) -> Table:
-    """The query as it stands; below the table, what Spark says that it is doing."""
-    table = view(BOOK.of(query.id), seconds(query))
+    """The query as it stands; below the table, what Spark says that it is doing.
+
+    A micro-batch that still runs is among those shown, with dots for its time.
+    """
+    table = view(BOOK.of(str(query.id), str(query.runId)), seconds(query))
     table.title, table.caption = Text(query.name or ""), Text(status)
     return table
 
@@ -60,7 +63,7 @@ def look(query: StreamingQuery, status: str) -> Table:
 def seconds(query: StreamingQuery) -> dict[int, float]:
     """How long each of the last micro-batches took, by the clock. The one that runs has none."""
     done = query.recentProgress
-    return {each.batchId: each.batchDuration / 1000 for each in done if each.numInputRows}
+    return {each.batchId: each.batchDuration / 1000 for each in done if executed(each)}
 
 
 def view(found: Sequence[BatchMetrics], took: Mapping[int, float]) -> Table:

@@ -12,7 +12,7 @@ every batch; an arena is used only if its token is the directory's.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from windrow.model import BEGINNING, WindrowError
@@ -63,6 +63,10 @@ class Entry:
     other_after: int
     merged: int = 0
 
+    def until(self, newest: int) -> Entry:
+        """The same, when its rows after that time have gone."""
+        return replace(self, oldest=min(self.oldest, newest), newest=newest)
+
 
 @dataclass(frozen=True)
 class Delta:
@@ -94,7 +98,7 @@ class Partials:
 
 @dataclass(frozen=True)
 class Change:
-    """A restart with other windows: how far tuples reached up to a batch, and the progress then."""
+    """A restart with other windows or progress: what both were up to a batch."""
 
     batch: int
     reaches: list[int]
@@ -115,9 +119,12 @@ class Directory:
     next_rows: list[int] = field(default_factory=lambda: [0, 0])
     progress: list[int] = field(default_factory=lambda: [BEGINNING, BEGINNING])
     live: list[int] = field(default_factory=lambda: [0, 0])
-    #: The last micro-batch's own time, and how long each stream has been silent, for `idle`.
-    now: int | None = None
+    #: For `idle`: how long each stream has been silent, the last micro-batch's own time, how far
+    #: the largest such time is ahead of it, and what has been counted since that (`silence.py`).
     silence: list[int] = field(default_factory=lambda: [0, 0])
+    now: int | None = None
+    ahead: int = 0
+    counted: int = 0
     chunks: list[Entry] = field(default_factory=list)
     deltas: list[Delta] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -131,6 +138,8 @@ class Directory:
     #: For each stream, payload columns that a restart came without, and the batch before it: rows
     #: that were stored up to then have them no more, also if they come back.
     dropped: list[dict[str, int]] = field(default_factory=lambda: [{}, {}])
+    #: For each stream, the time to which its progress was last asked to be set back.
+    repaired: list[int | None] = field(default_factory=lambda: [None, None])
 
     def number(self) -> int:
         """A number for the next blob."""

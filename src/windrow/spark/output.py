@@ -23,7 +23,7 @@ from windrow.model import JoinPlan
 from windrow.operators.arrivals import Mixture, Piece, Result
 from windrow.operators.partials import final_schema, plain_key
 from windrow.operators.pipeline import Pipeline
-from windrow.spark import blobs
+from windrow.spark import blobs, metadata
 from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Output:
                 fields.append(
                     types.StructField(f"c_{at}_{number}", _travels_as(field.dataType), loose)
                 )
-        fields.append(types.StructField("ts", _travels_as(self.time), False))
+        fields.append(types.StructField("ts", _travels_as(self.time), self.plan.bad == "keep"))
         if self.plan.marked:
             fields.append(types.StructField("kind", types.StringType(), False))
         return types.StructType(fields)
@@ -191,7 +191,7 @@ class Output:
             for column, field in zip(columns, self.schemas[at], strict=True):
                 number = arrow_type(field.dataType)
                 arrays.append(column if number is None else column.view(number))
-        arrays.append(pa.array(piece.ts))
+        arrays.append(piece.times())
         if self.plan.marked:
             arrays.append(pa.repeat(piece.kind, length))
         return arrays
@@ -233,14 +233,7 @@ class Output:
 
 def is_unordered(frame: DataFrame, names: Sequence[str]) -> bool:
     """Is the column with these names, from the top down, the `ts` of a join without an order?"""
-    kind: types.DataType = frame.schema
-    found: types.StructField | None = None
-    for name in names:
-        if not isinstance(kind, types.StructType) or name not in kind.names:
-            return False
-        found = kind[name]
-        kind = found.dataType
-    return found is not None and (found.metadata or {}).get(ORDER) == "none"
+    return metadata.of(frame, names).get(ORDER) == "none"
 
 
 class Unpack:

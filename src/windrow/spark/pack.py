@@ -2,7 +2,9 @@
 
 Raw rows never go through the stateful operator, which would handle them one Python object at a
 time. A packed row has the tuples of one bucket as an Arrow blob; the rest of it is what moves
-progress, and that goes to *every* bucket, so that progress is the same everywhere. Pack is no
+progress, and that goes to *every* bucket, so that progress is the same everywhere. Bad rows
+(without a time, or too far ahead of the micro-batch's clock) move none; they travel in a blob of
+their own if they are kept, and else no further. Pack is no
 heartbeat of its own: it says what it saw, and a task that saw nothing says nothing.
 """
 
@@ -19,15 +21,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyspark import TaskContext
 
-from windrow.model import Stream
-from windrow.operators.columns import columns_of
-from windrow.spark import blobs, buckets
+from windrow.model import Bad, Stream
+from windrow.operators.columns import Columns, columns_of, refuse_bad
+from windrow.spark import advice, blobs, buckets
 from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
     from windrow.spark.figures import Reporter
 
-#: A column that comes with the rows where some stream can be idle: the micro-batch's own time.
+#: A column that comes with the rows where some stream can be idle or ahead: the micro-batch's time.
 NOW = "__windrow_now"
 
 PACKED = pa.schema(
@@ -41,11 +43,12 @@ PACKED = pa.schema(
         "beats": pa.int64(),
         "now": pa.int64(),
         "place": pa.int64(),
+        "bad_rows": pa.binary(),
     }
 )
 PACKED_DDL = (
     "bucket INT, side INT, blob BINARY, newest BIGINT, newest_beat BIGINT, bad BIGINT, "
-    "beats BIGINT, now BIGINT, place BIGINT"
+    "beats BIGINT, now BIGINT, place BIGINT, bad_rows BINARY"
 )
 #: In place of a null, which pandas would turn a whole column of numbers into floats for.
 NOTHING = -(2**63)
@@ -60,6 +63,7 @@ class Pack:
 
     `ids` are the bucket ids, chosen so that Spark spreads them over its partitions; None: of as
     many buckets as the query has partitions, which is `partitions` if its tasks do not say.
+    `bad`: what becomes of bad rows.
     """
 
     stream: Stream
@@ -67,6 +71,7 @@ class Pack:
     ids: tuple[int, ...] | None
     reporter: Reporter | None = None
     partitions: int = 1
+    bad: Bad = "drop"
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begin_task()
@@ -100,10 +105,16 @@ class Pack:
             now = table.column(NOW)[0].value
             table = table.drop_columns(NOW)
         table = as_planned(table, self.stream.schema)
-        columns = columns_of(self.stream, table)
+        columns = columns_of(self.stream, table, None if now == NOTHING else now)
+        self._judge(columns)
         none = np.zeros(len(columns.ts), np.bool_)
         bad = none if columns.bad is None else columns.bad
         beats = none if columns.beats is None else columns.beats & ~bad
+        ids = self.ids or buckets.bucket_ids(buckets.of_task(self.partitions))
+        count = len(ids)
+        kept: list[pa.RecordBatch | None] = [None] * count
+        if self.bad == "keep" and bad.any():
+            kept = split(table.filter(pa.array(bad)), columns.keys.hashes[bad], count)
         ranges = columns.ranges
         hashes, times, beat_times = columns.keys.hashes, columns.ts, columns.ts[beats]
         if columns.bad is not None or columns.beats is not None:
@@ -111,8 +122,6 @@ class Pack:
             table = table.take(pa.array(tuples))
             hashes, times = hashes[tuples], times[tuples]
             ranges = None if ranges is None else ranges[tuples]
-        ids = self.ids or buckets.bucket_ids(buckets.of_task(self.partitions))
-        count = len(ids)
         # The counts belong to the rows, not to each bucket: only the first one reports them.
         first = [1] + [0] * (count - 1)
         values = {
@@ -131,12 +140,20 @@ class Pack:
             others = pa.array(~ranges)
             parts = split(table.filter(others), hashes[~ranges], count)
             parts = [_with(part, table.filter(pa.array(ranges))) for part in parts]
-        packed = {"blob": blobs.encode_all(parts)}
+        packed = {"blob": blobs.encode_all(parts), "bad_rows": blobs.encode_all(kept)}
         arrays = [
             packed[field.name] if field.name in packed else pa.array(values[field.name], field.type)
             for field in PACKED
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+    def _judge(self, columns: Columns) -> None:
+        """Refuse bad rows, or say that some are too far ahead."""
+        if self.bad == "fail":
+            refuse_bad(self.stream, columns)
+        if columns.ahead and self.reporter is not None:
+            furthest = int(columns.ts.max())
+            self.reporter.advise(advice.ahead(self.stream, furthest, self.bad == "keep"))
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -9,9 +9,14 @@ results mean something that they were not stored for, so it is refused by name.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
+import pyarrow as pa
+
 from windrow import expressions
+from windrow.dialect import Dialect
 from windrow.model import CountWindow, JoinPlan, WindrowError
 from windrow.spark.log import Directory
 
@@ -23,6 +28,7 @@ Question = dict[str, Any]
 
 def question(plan: JoinPlan) -> Question:
     """What is written down of a plan."""
+    schemas = tuple((stream.name, stream.schema) for stream in plan.streams)
     return {
         "kind": plan.how,
         "streams": [s.name for s in plan.streams],
@@ -30,7 +36,7 @@ def question(plan: JoinPlan) -> Question:
         "times": [s.time for s in plan.streams],
         "columns": [{field.name: str(field.type) for field in s.schema} for s in plan.streams],
         "never null": [[f.name for f in s.schema if not f.nullable] for s in plan.streams],
-        "condition": None if plan.condition is None else expressions.normal(plan.condition),
+        "condition": _as_meant(plan.condition, schemas, plan.dialect, False),
         "count windows": [
             [s.window.n, s.window.per] if isinstance(s.window, CountWindow) else None
             for s in plan.streams
@@ -38,7 +44,10 @@ def question(plan: JoinPlan) -> Question:
         # What a count window holds cannot be told from the log under another time window.
         "windows beside a count window": list(plan.reaches) if plan.counted else None,
         # A flag's life follows from the windows, and what it has thrown out does not come back.
-        "punctuations": [[s.ends, s.ends_to, s.unique] for s in plan.streams]
+        "punctuations": [
+            [_as_meant(s.ends, (schema,), s.dialect, True), s.ends_to, s.unique]
+            for s, schema in zip(plan.streams, schemas, strict=True)
+        ]
         if plan.punctuated
         else None,
         "windows beside punctuations": list(plan.reaches) if plan.punctuated else None,
@@ -51,6 +60,25 @@ def question(plan: JoinPlan) -> Question:
         "punctuate in order": plan.punctuate if plan.ordered else None,
         "finals": [[f.function, f.stream, f.column] for f in plan.finals] or None,
     }
+
+
+@lru_cache(maxsize=64)
+def _as_meant(
+    text: str | None, schemas: tuple[tuple[str, pa.Schema], ...], dialect: Dialect, own: bool
+) -> str | None:
+    """A condition, or a stream's own predicate, with the zone if it needs one to mean something."""
+    if text is None:
+        return None
+    nowhere = replace(dialect, zone="nowhere")
+    shown = text if own else expressions.normal(text)
+    try:
+        if own:
+            expressions.predicate(text, *schemas[0], nowhere)
+        else:
+            expressions.condition(text, dict(schemas), nowhere)
+    except WindrowError:
+        return f"{shown} (times in {dialect.zone})"
+    return shown
 
 
 def check(kept: Directory, buckets: int, asked: Question) -> None:

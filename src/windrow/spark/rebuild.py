@@ -205,6 +205,7 @@ def _replay(join: BucketJoin) -> None:
 def _arrivals(join: BucketJoin, stream: int) -> Arrivals:
     """The tuples of a stream that are in the log and were not late."""
     parts = []
+    removed = logged_rows(join, stream, "removed")
     for entry in join.directory.of(stream):
         batch = rows_of(join, entry)
         part = admit(columns_of(join.streams[stream], batch), 0, entry.rows, entry.own_before)
@@ -212,5 +213,6 @@ def _arrivals(join: BucketJoin, stream: int) -> Arrivals:
         if entry.merged:
             in_time = batch.column(ORDER).to_numpy()[taken.row] >= 0
             taken = Arrivals(taken.ts[in_time], taken.key[in_time], taken.row[in_time])
-        parts.append(Arrivals(taken.ts, taken.key, ids_of(batch, entry.first)[taken.row]))
+        ids = ids_of(batch, entry.first)[taken.row]
+        parts.append(Arrivals(taken.ts, taken.key, ids).chosen(~np.isin(ids, removed)))
     return Arrivals.concatenate(parts)

@@ -30,7 +30,7 @@ NEEDED = {
 WANTED = {
     # Write what changed, not whole snapshots.
     f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-    # Counting rows would read the old value at every put.
+    # Counting would read the old value at every put, and a row of the state store is a chunk.
     f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
     # With any other limit Spark adds up the size of all columns again at every single row.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),

@@ -1,4 +1,4 @@
-"""At the driver: when a query ends, its arenas on this host go.
+"""At the driver: hears of queries that start and end. When one ends, its arenas on this host go.
 
 Best effort. Arenas on other hosts, and those of a driver that is killed, are removed by workers of
 later queries (`arenas.py`). Spark Connect has no listener in the driver's process, so there too.
@@ -13,6 +13,7 @@ from weakref import WeakSet
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from windrow.spark import arenas, session
+from windrow.spark.book import BOOK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,47 +24,35 @@ _directories: set[str | None] = set()
 
 
 def watch(spark: SparkSession, directory: str | None) -> None:
-    """Remove the arenas of every query of this session that ends from now on."""
+    """Listen to the queries of this session from now on."""
     if getattr(spark, "_jsc", None) is None:
         return
     _directories.add(directory)
     if spark not in _watched:
         _watched.add(spark)
-        spark.streams.addListener(Ended(spark))
+        spark.streams.addListener(Listener(spark))
 
 
-class Ended(StreamingQueryListener):
-    """Hears of queries that have ended."""
+class Listener(StreamingQueryListener):
+    """Hears of queries that start and end, from the JVM itself.
+
+    What Spark puts between the two would read every figure of a progress first, some 100 calls.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._session = spark
 
     @property
     def _jlistener(self) -> Any:
-        """Spark's own would read every figure of a progress from the JVM, some 100 calls each."""
         if not hasattr(self, "_jlistenerobj"):
             jvm: Any = self._session._jvm
-            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(_Events(self._session))
+            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(self)
         return self._jlistenerobj
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
-
-
-class _Events:
-    """What the JVM calls."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._session = spark
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        pass
+        """A run begins; Spark waits for this before the first micro-batch."""
+        with suppress(Exception):
+            BOOK.started(str(event.id().toString()), str(event.runId().toString()))
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         pass
@@ -75,6 +64,7 @@ class _Events:
         """A query has ended, unless it has been started again meanwhile."""
         with suppress(Exception):
             query = str(event.id().toString())
+            BOOK.ended(query, str(event.runId().toString()))
             running = [active.id for active in self._session.streams.active]
             keep = self._session.conf.get(session.KEEP_ARENAS, "false")
             if query not in running and keep != "true":

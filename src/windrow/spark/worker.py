@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pyspark import TaskContext
+
+from windrow.model import WindrowError
 
 _tasks = 0
 
@@ -25,3 +29,16 @@ def begin_task() -> None:
     if _tasks == 2:
         gc.collect()
         gc.freeze()
+
+
+@contextmanager
+def message_first() -> Iterator[None]:
+    """Let a refusal's message come before its stack of calls, which says nothing to users.
+
+    Spark's message is what Python prints, which is a stack with the message at its end; but causes
+    are printed first, and one that was never raised has no stack.
+    """
+    try:
+        yield
+    except WindrowError as error:
+        raise error from WindrowError(*error.args)

@@ -110,12 +110,13 @@ class JoinState:
         """The most a stream ever stored, added up over its lists."""
         return int(self.lists.meta[stream::STREAMS, ls.PEAK].sum())
 
-    def nbytes(self, stream: int) -> int:
-        """A stream's share of the allocated bytes, by its share of the live tuples."""
-        live = self.lists.live()
-        total = int(live.sum())
-        share = self.live_rows(stream) / total if total else 1 / STREAMS
-        return round(self.lists.nbytes() * share)
+    def live_flags(self, stream: int) -> int:
+        """I-Nodes of a stream: there are none without punctuations."""
+        return 0
+
+    def live_bytes(self, stream: int) -> int:
+        """The bytes of the records that a stream's tuples and I-Nodes have."""
+        return ls.RECORD_BYTES * (self.live_rows(stream) + self.live_flags(stream))
 
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""

@@ -93,12 +93,6 @@ class Lists:
         counts: NDArray[np.int64] = self.meta[:, ls.NEXT] - self.meta[:, ls.LOW]
         return counts
 
-    def nbytes(self) -> int:
-        """What is allocated, used or not."""
-        parts = (self.records, self.follow, self.heads, self.segments, self.meta)
-        old = self.old.nbytes if self.pool[ls.MOVED] < self.pool[ls.SPLIT] else 0
-        return sum(part.nbytes for part in parts) + old
-
     def add(self, count: int) -> None:
         """Append so many empty lists without chains."""
         first, last = len(self.meta), len(self.meta) + count

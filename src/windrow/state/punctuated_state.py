@@ -66,12 +66,6 @@ class PunctuatedState(JoinState):
         removed = self.nodes.meta[stream::STREAMS, ls.DEAD].sum()
         return int(self.nodes.live()[stream::STREAMS].sum() - removed)
 
-    def nbytes(self, stream: int) -> int:
-        """A stream's share of the allocated bytes; its I-Nodes count."""
-        flags = [self.live_flags(s) for s in range(STREAMS)]
-        share = flags[stream] / sum(flags) if sum(flags) else 1 / STREAMS
-        return super().nbytes(stream) + round(self.nodes.nbytes() * share)
-
     def stale_rows(self, stream: int, reach: int, bound: int) -> int:
         """Stored tuples that could be gone already."""
         return int(np.sum(self.records(stream)[:, ls.TS] + reach < bound))

@@ -51,8 +51,8 @@ class Runs:
 
     @property
     def nbytes(self) -> int:
-        """What is allocated, used or not."""
-        return int(self.rows.nbytes + self.heap.nbytes)
+        """The bytes of the rows that wait."""
+        return len(self) * self.width * self.rows.itemsize
 
     @property
     def peak(self) -> int:

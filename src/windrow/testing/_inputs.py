@@ -32,7 +32,8 @@ class Rows:
     """A stream's rows told apart: `times` in µs, and what each row is.
 
     A row is a tuple, a heartbeat (`beats` holds on it), a punctuation (`ends` does), or bad (no
-    time). Bad comes first: a heartbeat without a time says nothing. Then punctuations.
+    time, or one too far ahead). Bad comes first: a heartbeat without a time says nothing. Then
+    punctuations.
     """
 
     times: Ints
@@ -46,9 +47,11 @@ class Rows:
         return np.flatnonzero(~self.bad & ~self.beats & ~self.ends).astype(np.int64)
 
 
-def read(stream: Stream) -> Rows:
-    """Tell the rows of a stream apart."""
+def read(stream: Stream, now: int | None = None) -> Rows:
+    """Tell the rows of a stream apart. `now`: the clock that `max_ahead` is about, in µs."""
     times, bad = _micros(column(stream, stream.time), stream)
+    if now is not None and stream.max_ahead is not None:
+        bad = bad | (times > now + stream.max_ahead)
     ends = _marked(stream, stream.ends) & ~bad
     return Rows(times, bad, _marked(stream, stream.beats) & ~bad & ~ends, ends)
 
@@ -134,7 +137,7 @@ def check(streams: Sequence[Stream], how: str, between: tuple[int, int] | None) 
 def answer(
     streams: Sequence[Stream],
     numbers: Sequence[Iterable[int | None] | pa.Array],
-    ts: Iterable[int] | pa.Array,
+    ts: Iterable[int | None] | pa.Array,
     kinds: Iterable[str] | None = None,
 ) -> pa.Table:
     """The result table: per stream the rows of these numbers (None: a null struct), `ts`, `kind`.

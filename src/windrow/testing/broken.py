@@ -10,16 +10,23 @@ Nothing is kept: tuples before and after their punctuations in any order that la
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from windrow.model import Stream, TimeWindow
+from windrow.testing.naive import Condition
 from windrow.testing.strategies import HOWS, Case
 
 KEYS = (1, 2)
-#: By key, (time, place in the stream) of a stream's punctuations of it, or of its tuples.
-Times = dict[int, list[tuple[int, int]]]
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
+#: A time, and a place in the stream.
+Place = tuple[int, int]
+#: By key, where a stream's punctuations of it are, or its tuples.
+Times = dict[int, list[Place]]
 
 
 @st.composite
@@ -46,9 +53,9 @@ def _streams(
     # A stream may begin late or stop early: the other one then waits for it, or runs ahead.
     first = draw(st.sampled_from([0, 0, 6]))
     times = st.integers(first, draw(st.sampled_from([first + 3, first + 12])))
-    row = st.tuples(
-        st.sampled_from(KEYS), times, st.sampled_from([False, False, True]), st.integers(0, 2)
-    )
+    # Many punctuations make violations, few leave lives in which nothing is broken.
+    over = st.sampled_from([False] * draw(st.sampled_from([2, 8])) + [True])
+    row = st.tuples(st.sampled_from(KEYS), times, over, st.integers(0, 2))
     rows = draw(st.lists(row, max_size=max_rows))
     order = sorted(range(len(rows)), key=lambda at: (rows[at][1] + rows[at][3] * lateness / 2, at))
     rows = [rows[at] for at in order]
@@ -65,22 +72,62 @@ def _streams(
 
 
 def comes_back_after_both(case: Case, span: int) -> bool:
-    """Does a key come back soon after both streams have ended it?
+    """Does a tuple break a promise that the join may have forgotten?
 
-    Then the join has forgotten the promises, by paper 3's rule that a punctuation which is met
-    goes. Whether the tuple breaks one is a matter of when it comes. A tuple at exactly the
-    promised time comes back if it stands behind the promise.
+    A punctuation that the other stream's meets goes, as in paper 3. Whether a tuple that breaks
+    one breaks it before or after that is a matter of when it comes. One at exactly the promised
+    time breaks it if it stands behind it.
     """
-    tuples, ends = zip(*(_times(stream) for stream in case.streams), strict=True)
+    tuples, _ = _of_both(case)
+    return any(
+        said < came and came[0] <= said[0] + span
+        for key, side, said in _met(case, span)
+        for came in tuples[side][key]
+    )
+
+
+def ends_again_after_both(case: Case, span: int) -> bool:
+    """Is a key said to be over once more, when both streams may have ended it already?
+
+    Then there is one end more than if it is said before: of a life in which nothing happened.
+    """
+    _, ends = _of_both(case)
+    return any(
+        said != its and abs(said[0] - its[0]) <= 2 * span
+        for key, side, said in _met(case, span)
+        for its in ends[side][key]
+    )
+
+
+def of_one_life(case: Case, span: int) -> Condition:
+    """The condition that two rows are of the same life of their key, for `naive_join`.
+
+    A life goes on for a span after its end; then the next one begins.
+    """
+    _, ends = _of_both(case)
+    borders = {key: [time + span for side in ends for time, _ in side[key]] for key in KEYS}
+
+    def holds(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+        times = sorted((side["t"] - _EPOCH) // _MICROSECOND for side in (left, right))
+        return not any(times[0] <= border < times[1] for border in borders[left["k"]])
+
+    return holds
+
+
+def _met(case: Case, span: int) -> Iterator[tuple[int, int, Place]]:
+    """By key and side, the punctuations that one of the other stream may meet."""
+    _, ends = _of_both(case)
     for key in KEYS:
-        for life in _lives([side[key] for side in ends], span):
-            if not all(life):
-                continue
-            over = max(max(times)[0] for times in life) + span
-            for side, said in zip(tuples, life, strict=True):
-                if any(min(said) < came and came[0] <= over for came in side[key]):
-                    return True
-    return False
+        for side in (0, 1):
+            for said in ends[side][key]:
+                if any(abs(said[0] - its[0]) <= span for its in ends[1 - side][key]):
+                    yield key, side, said
+
+
+def _of_both(case: Case) -> tuple[list[Times], list[Times]]:
+    """The tuples of both streams, and their punctuations."""
+    tuples, ends = zip(*(_times(stream) for stream in case.streams), strict=True)
+    return list(tuples), list(ends)
 
 
 def _times(stream: Stream) -> tuple[Times, Times]:
@@ -89,18 +136,3 @@ def _times(stream: Stream) -> tuple[Times, Times]:
     for row in stream.data.set_column(1, "t", stream.data["t"].cast(pa.int64())).to_pylist():
         (ends if row["over"] else tuples)[row["k"]].append((row["t"], row["v"]))
     return tuples, ends
-
-
-def _lives(
-    said: list[list[tuple[int, int]]], span: int
-) -> list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
-    """A key's punctuations of both streams, those at most a span apart in one group."""
-    events = sorted((*when, side) for side, times in enumerate(said) for when in times)
-    lives: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = []
-    before = None
-    for time, place, side in events:
-        if before is None or time - before > span:
-            lives.append(([], []))
-        lives[-1][side].append((time, place))
-        before = time
-    return lives

@@ -58,34 +58,40 @@ def naive_batches(
     between: tuple[int, int] | None = None,
     closed: bool = True,
     late: Literal["drop", "keep"] = "drop",
+    bad: Literal["drop", "keep"] = "drop",
     batch_rows: int | None = None,
+    now: int | None = None,
 ) -> tuple[pa.Table, dict[str, list[int]]]:
     """Join streams that come in batches, some of their tuples late.
 
     Returns the result, and per stream the row numbers that were late. The tuples in time are
     joined as `naive_join` does: their answer does not depend on batches. With `late="keep"` the
     result has a column `kind`, and a late tuple is a row of its own (of streams the result
-    shows: a late tuple of the second stream of semi and anti is only counted). `idle` is about
-    clocks, not about input, and is not simulated.
+    shows: a late tuple of the second stream of semi and anti is only counted). So with `bad="keep"`
+    is a bad row, whose `ts` is null; `now` is the clock, in µs, that `max_ahead` is about. `idle`
+    is about clocks, not about input, and is not simulated.
     """
     check(streams, how, between)
-    if late not in ("drop", "keep"):
-        raise WindrowError(f"late={late!r}: expected 'drop' or 'keep'")
-    told = [read(s) for s in streams]
+    for what, given in (("late", late), ("bad", bad)):
+        if given not in ("drop", "keep"):
+            raise WindrowError(f"{what}={given!r}: expected 'drop' or 'keep'")
+    told = [read(s, now) for s in streams]
     late_rows = {s.name: late_tuples(s, r, batch_rows) for s, r in zip(streams, told, strict=True)}
     tuples = [
         _elements(s, r, condition is not None, set(late_rows[s.name]))
         for s, r in zip(streams, told, strict=True)
     ]
     rows = _rows(streams, tuples, how, condition, between, closed)
-    if late == "drop":
-        return _table(streams, told, rows, how), late_rows
     for i, stream in enumerate(streams[:1] if how in ("semi", "anti") else streams):
-        for row in late_rows[stream.name]:
+        apart = {
+            "late": late_rows[stream.name] if late == "keep" else [],
+            "bad": [row for row, wrong in enumerate(told[i].bad) if wrong and bad == "keep"],
+        }
+        for kind, row in ((kind, row) for kind, numbers in apart.items() for row in numbers):
             alone: list[int | None] = [None] * len(streams)
             alone[i] = row
-            rows.append((tuple(alone), "late"))
-    return _table(streams, told, rows, how, kinds=True), late_rows
+            rows.append((tuple(alone), kind))
+    return _table(streams, told, rows, how, kinds="keep" in (late, bad)), late_rows
 
 
 def late_tuples(stream: Stream, rows: Rows, batch_rows: int | None) -> list[int]:
@@ -238,9 +244,10 @@ def _table(
         return max(int(r.times[row]) for r, row in of_row if row is not None)
 
     ordered = sorted(rows, key=lambda row: ts(row[0]))
+    # A bad row has no time, or none that can be relied on.
     return answer(
         shown,
         [[match[i] for match, _ in ordered] for i in range(len(shown))],
-        [ts(match) for match, _ in ordered],
+        [None if kind == "bad" else ts(match) for match, kind in ordered],
         [kind for _, kind in ordered] if kinds else None,
     )

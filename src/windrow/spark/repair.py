@@ -1,0 +1,249 @@
+"""Progress that has run away, set back at a restart.
+
+One row dated 9999 puts its stream's progress there, and every later row is late for ever. This
+setting
+
+    spark.windrow.progress.repair.<stream> = 2026-01-31 12:00:00
+
+sets the progress of a stream that is later than this time back to it, at the first micro-batch
+that runs under this value; a value that has been applied is in each bucket's directory and is not
+applied again. The result is that of a stream that had not sent its far rows:
+
+- Rows that put progress beyond the time, those later than it by more than the lateness, leave the
+  state without a result, matched flags and held results with them.
+- What the far progress has done stays done: rows of the other stream that it dropped, and rows
+  that were late to it, do not come back. So the log keeps the old progress as a `Change`.
+- Count windows and ordered results have passed the smallest progress for good. A time before that
+  is refused, and so is a stream with punctuations: what these have ended cannot be opened again.
+
+Everything is done to the log, before the state is made again from it, so that two attempts at the
+micro-batch do alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from windrow import expressions
+from windrow.duration import moment
+from windrow.expressions import zones
+from windrow.model import BEGINNING, END, JoinPlan, WindrowError
+from windrow.operators import hold
+from windrow.operators.columns import columns_of
+from windrow.operators.rates import Rates
+from windrow.spark import durable, held, rebuild, words
+from windrow.spark.chunks import ids_of
+from windrow.spark.log import NO_STREAM, Change, Directory, Entry
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windrow.spark.bucket import BucketJoin
+
+#: How far (µs) progress may be ahead of the clock, and of the other stream, until it is told of.
+DAY = 86_400_000_000
+YEAR = 365 * DAY
+#: The setting's name, but for the stream's.
+SETTING = "spark.windrow.progress.repair."
+#: For each stream, the time to set its progress back to (µs), or None.
+Times = Sequence[int | None]
+
+
+def asked(spark: SparkSession, plan: JoinPlan) -> list[int | None]:
+    """What the session's settings say of a plan's streams."""
+    bare = SETTING.removesuffix(".")
+    if spark.conf.get(bare, None) is not None:
+        names = " or ".join(SETTING + stream.name for stream in plan.streams)
+        raise WindrowError(f"{bare} is set, but does not say of which stream; set {names}")
+    zone = words.zone(spark.conf.get("spark.sql.session.timeZone", "UTC"))
+    found: list[int | None] = []
+    for stream in plan.streams:
+        text = spark.conf.get(SETTING + stream.name, None)
+        kind = expressions.resolve(stream.schema, stream.time)
+        zoned = kind is not None and kind.tz is not None
+        found.append(None if text is None else parse(text, SETTING + stream.name, zone, zoned))
+    return found
+
+
+def parse(text: str, setting: str, zone: str, zoned: bool) -> int:
+    """A time (µs), as a stream has it; `zone` is of a text that names none.
+
+    >>> parse("1970-01-01 01:00:00", "it", "Europe/Berlin", zoned=True)
+    0
+    >>> parse("1970-01-01T00:00:00+00:00", "it", "Europe/Berlin", zoned=False) // 1_000_000
+    3600
+    """
+    try:
+        at = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise WindrowError(
+            f"{setting} is {text!r}, which is not a time; write it as 2026-01-31 12:00:00, in the "
+            "session's time zone, or with a zone as 2026-01-31 12:00:00+00:00"
+        ) from None
+    if at.tzinfo is None:
+        clock = pa.array([at], pa.timestamp("us"))
+        there = zones.instants(clock, zone) if zoned else clock
+    else:
+        instant = pa.array([at], pa.timestamp("us", zone))
+        there = instant if zoned else zones.local(instant)
+    return int(there.cast(pa.int64())[0].as_py())
+
+
+# -- what is to be done ------------------------------------------------------------------------
+
+
+def due(kept: Directory, times: Times) -> dict[int, int]:
+    """The streams whose progress is to be set back now, and to when."""
+    pairs = zip(times, kept.repaired, kept.progress, strict=True)
+    return {
+        stream: time
+        for stream, (time, done, progress) in enumerate(pairs)
+        if time is not None and time != done and progress > time
+    }
+
+
+def refusals(kept: Directory, plan: JoinPlan, times: Times) -> list[str]:
+    """Why progress cannot be set back so."""
+    found = []
+    for stream, time in due(kept, times).items():
+        reason = _reason(kept, plan, stream, time)
+        if reason is not None:
+            found.append(
+                f"{SETTING}{plan.streams[stream].name} asks to set its progress back from "
+                f"{moment(kept.progress[stream])} to {moment(time)} (UTC), but {reason}"
+            )
+    return found
+
+
+def _reason(kept: Directory, plan: JoinPlan, stream: int, time: int) -> str | None:
+    if plan.punctuated:
+        return (
+            "the join has punctuations, and what they have ended cannot be opened again; start "
+            "from a new checkpoint"
+        )
+    passed, how = min(kept.progress), "ordered results have left"
+    if plan.counted:
+        how = "count windows have counted"
+    elif plan.order == "adaptive" and kept.order is not None:
+        # While it joined at once, each stream's own progress let rows go.
+        passed = max(passed, kept.order["joined"][stream])
+    if time >= passed or not (plan.counted or plan.ordered):
+        return None
+    return (
+        f"{how} up to {moment(passed)} already; set it to a time from then on, or start from a new "
+        "checkpoint"
+    )
+
+
+def advice(kept: Directory, clock: int) -> list[str]:
+    """What to say of progress that is far ahead: how far, and how to set it back."""
+    found = []
+    for stream, (name, progress) in enumerate(
+        zip(kept.question["streams"], kept.progress, strict=True)
+    ):
+        other = kept.progress[1 - stream]
+        ahead_of, back_to, by, zone = "the clock", clock, DAY, "+00:00"
+        if progress <= clock + DAY and other > BEGINNING:
+            ahead_of = f"stream {kept.question['streams'][1 - stream]!r}"
+            back_to, by, zone = other, YEAR, _zone(kept, stream)
+        if BEGINNING < progress < END and progress > back_to + by:
+            days = (progress - back_to) // DAY
+            found.append(
+                f"The progress of stream {name!r}, {moment(progress)}, is {days:,} days ahead of "
+                f"{ahead_of}, and its rows before that are late. "
+                + _remedy(kept, stream, moment(back_to) + zone)
+            )
+    return found
+
+
+def _zone(kept: Directory, stream: int) -> str:
+    """What the text of a stream's time needs: a zone, unless its times have none."""
+    kind = kept.question["columns"][stream].get(kept.question["times"][stream], "tz=")
+    return "+00:00" if "tz=" in kind else ""
+
+
+def _remedy(kept: Directory, stream: int, back_to: str) -> str:
+    if kept.question["punctuations"] is not None:
+        return (
+            "If a wrong time has put it there, start from a new checkpoint: a join with "
+            "punctuations cannot be set back."
+        )
+    return (
+        "If a wrong time has put it there, set it back at the next start of the query with "
+        f"{SETTING}{kept.question['streams'][stream]}={back_to}"
+    )
+
+
+# -- doing it ----------------------------------------------------------------------------------
+
+
+def apply(join: BucketJoin, times: Times) -> bool:
+    """Do to a bucket's log what is asked and was not done before; was there anything to do?"""
+    kept = join.directory
+    found = refusals(kept, join.plan, times)
+    if found:
+        raise WindrowError("\n".join(found))
+    back = due(kept, times)
+    kept.repaired = [
+        done if time is None else time for time, done in zip(times, kept.repaired, strict=True)
+    ]
+    if not back:
+        return False
+    far = {
+        stream: _take_out(join, stream, time + join.plan.streams[stream].lateness)
+        for stream, time in back.items()
+    }
+    kept.changes.append(Change(kept.batch, kept.reaches, list(kept.progress)))
+    for stream, time in back.items():
+        kept.progress[stream] = time
+    if kept.order is not None:
+        _put_in_order(join, kept.order, far)
+    return True
+
+
+def _take_out(join: BucketJoin, stream: int, last: int) -> NDArray[np.int64]:
+    """Log the rows of a stream that are later than that as removed; returns their ids."""
+    directory = join.directory
+    far = [np.empty(0, np.int64)]
+    for entry in [entry for entry in directory.of(stream) if entry.newest > last]:
+        batch = rebuild.rows_of(join, entry)
+        ts = columns_of(join.streams[stream], batch).ts
+        far.append(ids_of(batch, entry.first)[ts > last])
+        left = ts[ts <= last]
+        if len(left):
+            _shorten(directory, entry, int(left.max()))
+        else:
+            durable.forget(join, [entry])
+    rows = np.sort(np.concatenate(far))
+    durable.add_delta(join, stream, rows, 0, "removed")
+    return rows
+
+
+def _shorten(directory: Directory, entry: Entry, newest: int) -> None:
+    """Judge a chunk by the rows that are left: else it would hold those after it for ever."""
+    at = directory.chunks.index(entry)
+    directory.chunks[at] = entry.until(newest)
+
+
+def _put_in_order(
+    join: BucketJoin, order: dict[str, Any], far: dict[int, NDArray[np.int64]]
+) -> None:
+    """Take results with these rows out of the hold buffer's log; begin to measure anew."""
+    directory = join.directory
+    deltas = directory.deltas_of(held.KIND, NO_STREAM)
+    rows = held.logged(join)
+    gone = np.zeros(len(rows), np.bool_)
+    for stream, ids in far.items():
+        gone |= np.isin(rows[:, hold.FIRST + stream], ids)
+        order["joined"][stream] = min(order["joined"][stream], directory.progress[stream])
+    if gone.any():
+        for delta in deltas:
+            durable.drop_delta(join, delta)
+        held.add(join, rows[~gone], 0)
+    order["rates"] = Rates(join.plan.reaches).snapshot()

@@ -1,0 +1,193 @@
+"""A restart with one thing changed: what is accepted against an oracle, what is refused by name."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from windrow.testing import assert_same_rows, duckdb_join
+
+from . import job
+from .harness import ROWS, SECOND
+
+pytestmark = pytest.mark.faults
+
+#: Files of each stream before the restart and in all.
+HALF, FILES = 2, 4
+#: The first rows of each stream that come after it; `v` numbers them as they come.
+CUT = HALF * ROWS
+EARLY, LATER = f"(a.v < {CUT} AND b.v < {CUT})", f"(a.v >= {CUT} OR b.v >= {CUT})"
+
+
+def within(a, b):
+    """Do the rows meet under these windows, in seconds?"""
+    return f"(b.t - a.t <= INTERVAL {a} SECONDS AND a.t - b.t <= INTERVAL {b} SECONDS)"
+
+
+def unchanged(tables, how):
+    """The answer without a restart."""
+    return duckdb_join(*job.streams(*tables), how=how)
+
+
+def narrower(tables, how):
+    """From the restart on, rows meet under the new windows."""
+    return duckdb_join(*job.streams(*tables), how=how, condition=f"{EARLY} OR {within(2, 1)}")
+
+
+def wider(tables, how):
+    """Under the new windows, but for rows that had gone by the old ones."""
+    ends = [int(pc.max(t["t"].slice(0, CUT)).cast(pa.int64()).as_py()) - SECOND for t in tables]
+    there = f"(a.v >= {CUT} OR a.t >= {_time(ends[1] - 2 * SECOND)})"
+    and_there = f"(b.v >= {CUT} OR b.t >= {_time(ends[0] - SECOND)})"
+    condition = f"({EARLY} AND {within(2, 1)}) OR ({LATER} AND {there} AND {and_there})"
+    return duckdb_join(
+        *job.streams(*tables, ("6 seconds", "5 seconds")), how=how, condition=condition
+    )
+
+
+def _time(micros):
+    return f"TIMESTAMP '{pa.scalar(micros, pa.timestamp('us')).as_py()}+00:00'"
+
+
+def judged_anew(tables, how):
+    """Pairs are judged by the condition that held when the second of them came."""
+    condition = f"({EARLY} AND a.v > b.v) OR ({LATER} AND a.v < b.v)"
+    return duckdb_join(*job.streams(*tables), how=how, condition=condition)
+
+
+def with_new_column(tables, how):
+    """`x` is null in rows from before the restart."""
+    one, two = tables
+    twice = pc.if_else(pc.less(one["v"], CUT), None, pc.multiply(one["v"], 2))
+    return duckdb_join(*job.streams(one.append_column("x", twice), two), how=how)
+
+
+def without_column(tables, how):
+    """`v` is there in what left before the restart, so it is looked at nowhere."""
+    return unchanged(tables, how)
+
+
+def by_name(joined, but=None):
+    """A result with the first stream's columns sorted by their names, and without one of them."""
+    a = joined["a"].combine_chunks()
+    names = sorted(field.name for field in a.type if field.name != but)
+    fields = [pa.field(name, a.type.field(name).type) for name in names]
+    bare = pa.StructArray.from_arrays(
+        [pc.struct_field(a, name) for name in names], fields=fields, mask=a.is_null()
+    )
+    return joined.set_column(0, "a", bare)
+
+
+#: What changes, of which kind of join, under which other options, and the oracle's answer.
+ACCEPTED = {
+    "narrower windows": ({"windows": ["2 seconds", "1 second"]}, "full", {}, narrower),
+    "narrower windows, inner": ({"windows": ["2 seconds", "1 second"]}, "inner", {}, narrower),
+    "wider windows": (
+        {"windows": ["6 seconds", "5 seconds"]},
+        "full",
+        {"windows": ["2 seconds", "1 second"]},
+        wider,
+    ),
+    "between": (
+        {"windows": [None, None], "choices": {"between": ["-1 second", "2 seconds"]}},
+        "full",
+        {},
+        narrower,
+    ),
+    "condition": (
+        {"choices": {"condition": "a.v < b.v"}},
+        "inner",
+        {"choices": {"condition": "a.v > b.v"}},
+        judged_anew,
+    ),
+    "the condition's words": (
+        {"choices": {"condition": "a.v >= 0 and b.v>=0"}},
+        "full",
+        {"choices": {"condition": "a.v>=0 AND b.v >= 0"}},
+        unchanged,
+    ),
+    "a column more": ({"columns": ["*", "2 * v AS x"]}, "full", {}, with_new_column),
+    "a column less": ({"columns": ["k", "t", "beat"]}, "full", {}, without_column),
+    "columns in another order": ({"columns": ["beat", "v", "t", "k"]}, "full", {}, unchanged),
+    "partitions": ({"partitions": 3}, "full", {}, unchanged),
+    "lateness": ({"streams": {"lateness": "3 seconds"}}, "full", {}, unchanged),
+    "idle": ({"streams": {"idle": "1 hour"}}, "full", {}, unchanged),
+    "late": ({"choices": {"late": "keep"}}, "full", {}, unchanged),
+    "bad": ({"choices": {"bad": "fail"}}, "full", {}, unchanged),
+    "algorithm": ({"choices": {"algorithm": "nested-loops"}}, "full", {}, unchanged),
+    "alpha": (
+        {"choices": {"order": "adaptive", "alpha": 0.9}},
+        "full",
+        {"choices": {"order": "adaptive"}},
+        unchanged,
+    ),
+    "files in a micro-batch": ({"files": 2}, "full", {}, unchanged),
+}
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["with arenas", "without"])
+@pytest.mark.parametrize("change", ACCEPTED)
+def test_what_may_change(driver, query, change, keep):
+    after, how, before, expected = ACCEPTED[change]
+    work = query(files=FILES, how=how, keep=keep, **before)
+    if expected is wider:
+        # Which rows have gone is known to a row only where they come in order.
+        work.tables = [in_order(each) for each in work.tables]
+    work.offer(HALF)
+    spark = driver()
+    spark.run(work, seconds=240)
+    work.request |= after
+    work.offer()
+    done = spark.run(work, seconds=240)
+    # Lists without chains are none that have some, so there is nothing for another algorithm.
+    assert bool(done["rebuilds"]) == (not keep or change == "algorithm")
+    found = spark.result(work).select(["a", "b", "ts"])
+    but = "v" if expected is without_column else None
+    assert_same_rows(by_name(found, but), by_name(expected(work.tables, how), but))
+
+
+def in_order(rows):
+    """The same rows, in the order of their times, numbered so."""
+    rows = rows.sort_by("t")
+    return rows.set_column(2, "v", pa.array(range(rows.num_rows)))
+
+
+#: What changes, and how the refusal begins.
+REFUSED = {
+    "kind": ({"how": "left"}, "this checkpoint was written with kind 'full', but the join has"),
+    "order": (
+        {"choices": {"order": "sync-filter"}},
+        "this checkpoint was written with order None, but the join has 'sync-filter'",
+    ),
+    "key": ({"streams": {"key": "v"}}, "this checkpoint was written with keys [['k'], ['k']], but"),
+    "condition": (
+        {"choices": {"condition": "a.v > b.v"}},
+        "this checkpoint was written with condition None, but the join has 'a.v > b.v', and",
+    ),
+    "type": (
+        {"columns": ["k", "t", "CAST(v AS STRING) AS v", "beat"]},
+        "this checkpoint was written with column 'v' of stream 'a' as int64, but the join has",
+    ),
+    "buckets": (
+        {"choices": {"buckets": 5}},
+        "this checkpoint was written with 2 buckets, but the join has 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["with arenas", "without"])
+def test_what_may_not_change_is_refused_and_does_no_harm(driver, query, keep):
+    work = query(files=FILES, keep=keep)
+    work.offer(HALF)
+    spark = driver()
+    spark.run(work, seconds=240)
+    work.offer()
+    right, batches = dict(work.request), work.batches
+    for change, (after, message) in REFUSED.items():
+        work.request = {**right, **after}
+        spark.start(work, seconds=240)
+        [outcome] = spark.answer(300)
+        assert f"WindrowError: {message}" in (outcome["error"] or ""), change
+        assert work.batches == batches
+    work.request = right
+    spark.run(work, seconds=240)
+    work.check(spark.result(work))
