@@ -61,6 +61,7 @@ def test_what_a_restart_may_change_is_fine(kept):
         assert wr.check(joined, kept.folder / CHECKPOINT) is None
 
 
+@pytest.mark.versions
 def test_every_reason_is_said_before_the_query_starts(kept):
     one, two = frames(kept)
     changed = streams((one.withColumn("v", functions.col("v").cast("string")), two))
