@@ -17,7 +17,7 @@ ifneq ($(shell cat $(READY) 2>/dev/null),$(BUILT_FOR))
 $(READY): FORCE
 endif
 
-.PHONY: help setup demo test test-kernels test-long test-faults check bench bench-spark experiments pin clean FORCE
+.PHONY: help setup demo test test-kernels test-long test-faults test-versions check bench bench-spark experiments pin clean FORCE
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -40,6 +40,19 @@ test-long: $(READY) ## the tests too long for every day
 
 test-faults: $(READY) ## the join on Spark while drivers, workers and caches are killed and damaged
 	$(BIN)/pytest tests/faults --durations=0
+
+# constraints.txt pins one Spark, so each has a venv of its own, in build/. Others than the two that the
+# project claims: make test-versions SPARKS="4.1.4 4.2.0"
+SPARKS ?= $(shell sed -n 's/.*"pyspark>=\([0-9.]*\).*/\1/p' pyproject.toml; sed -n 's/^pyspark==//p' constraints.txt)
+
+test-versions: ## a short Spark suite on the oldest and the newest Spark that is claimed
+	@$(check-machine)
+	@for spark in $(SPARKS); do \
+	  venv=build/spark-$$spark-python$(VERSION); $(build-spark-venv) || exit; \
+	  echo "test-versions: Spark $$spark, Python $(VERSION)"; \
+	  NUMBA_CACHE_DIR=$(CURDIR)/build/numba/$(notdir $(NUMBA_CACHE_DIR)) \
+	    $$venv/bin/python -m pytest -q -m versions tests/spark --durations=5 || exit; \
+	done
 
 check: $(READY) ## ruff, mypy and the import contracts
 	$(BIN)/ruff check
@@ -76,11 +89,7 @@ clean: ## remove results, caches and build leftovers; .venv stays
 # A .venv without its stamp is broken or foreign, so it goes; one that is only out of date is updated.
 # The stamp comes last: a setup that fails halfway leaves none.
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "setup: $(PYTHON) is $(or $(VERSION),not a working Python 3); windrow needs Python 3.11 or newer." >&2; \
-	  echo "setup: install one and name it: make setup PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(install-venv)
-	@$(has-java) || $(install-java)
+	@$(check-machine)
 	@[ "$$(cat $@ 2>/dev/null)" = "$(BUILT_FOR)" ] || { \
 	  echo "setup: creating .venv with Python $(VERSION)"; rm -rf .venv; $(PYTHON) -m venv .venv; }
 	@rm -f $@
@@ -89,6 +98,29 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e ".[dev]"
 	@echo "$(BUILT_FOR)" > $@
 	@echo "setup: .venv is ready"
+
+define check-machine
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+  echo "setup: $(PYTHON) is $(or $(VERSION),not a working Python 3); windrow needs Python 3.11 or newer." >&2; \
+  echo "setup: install one and name it: make setup PYTHON=python3.12" >&2; exit 1; }; \
+$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(install-venv); \
+$(has-java) || $(install-java)
+endef
+
+# $venv with $spark and what its tests need; built anew for another tree or other dependencies.
+define build-spark-venv
+{ \
+  built="$(BUILT_FOR) $$(cat pyproject.toml constraints.txt | cksum)"; \
+  [ "$$(cat $$venv/.ready 2>/dev/null)" = "$$built" ] || { \
+    echo "test-versions: building $$venv"; rm -rf $$venv && $(PYTHON) -m venv $$venv && \
+    grep -vE '^(pyspark|py4j)==' constraints.txt > $$venv/constraints.txt && \
+    $$venv/bin/python -m pip install -q -c $$venv/constraints.txt pip setuptools && \
+    $$venv/bin/python -m pip install -q -c $$venv/constraints.txt --no-build-isolation \
+      -e ".[cli,testing]" pytest pyspark==$$spark && \
+    echo "$$built" > $$venv/.ready; \
+  }; \
+}
+endef
 
 # Debian ships Python without venv: its package is added where that can be done without asking.
 VENV_PACKAGE = python$(basename $(VERSION))-venv

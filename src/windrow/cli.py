@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from windrow.extras import needed
+
+with needed("The command windrow"):
+    import rich as _rich  # noqa: F401
+    import typer
 
 if TYPE_CHECKING:
     from windrow.experiments.store import Result
@@ -60,10 +64,11 @@ def run_experiments(
     out: Out = OUT,
 ) -> None:
     """Run experiments: a JSON file and a plot each, and a table of the claims."""
-    from windrow.experiments import select, store
     from windrow.progress import progress_bar
 
     with _refusals():
+        from windrow.experiments import select, store
+
         chosen = select(ids or [])
     results = []
     for experiment in chosen:
@@ -76,9 +81,9 @@ def run_experiments(
 @experiments_app.command("report")
 def report_experiments(out: Out = OUT) -> None:
     """Write one HTML page of all results, and print its path."""
-    from windrow.experiments import report
-
     with _refusals():
+        from windrow.experiments import report
+
         typer.echo(report.write(out))
 
 

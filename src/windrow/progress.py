@@ -1,10 +1,11 @@
-"""A progress bar on stderr that stays silent when stderr is no terminal."""
+"""A progress bar on stderr, if that is a terminal and rich is installed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Progress:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Progress]:
-    """A bar named `description` for the time of the block, if anybody can see it."""
-    if not sys.stderr.isatty():
+    """A bar named `description` for the time of the block, if it can be seen."""
+    if not sys.stderr.isatty() or find_spec("rich") is None:
         yield Progress()
         return
     from rich.console import Console

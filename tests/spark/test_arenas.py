@@ -129,6 +129,7 @@ def until(true, seconds=30):
     return true()
 
 
+@pytest.mark.versions
 def test_the_arenas_of_a_query_that_has_ended_are_removed(fed, place):
     joined = wr.join(*streams(frames(fed)))
     query = (

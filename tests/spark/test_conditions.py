@@ -258,6 +258,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("ntz", [False, True], ids=["instants", "ntz"])
 def test_columns(spark, settings, ntz):
     settings.set("spark.sql.session.timeZone", "Europe/Berlin")
@@ -283,6 +284,7 @@ def test_columns(spark, settings, ntz):
         assert any(said.to_pylist()), name
 
 
+@pytest.mark.versions
 def test_a_column_and_its_text_join_the_same_rows(spark, settings, files):
     settings.set("spark.sql.session.timeZone", "Europe/Berlin")
     at = [utc(2024, 10, 27, 0, minute) for minute in (0, 20, 40, 59)]

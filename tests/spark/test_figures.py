@@ -49,6 +49,7 @@ def run(files, frame):
     return query
 
 
+@pytest.mark.versions
 def test_a_querys_micro_batches_through_a_restart(files):
     def joined():
         a, b = stream(files.stream("a"), "a"), stream(files.stream("b"), "b")

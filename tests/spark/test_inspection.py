@@ -91,6 +91,7 @@ def last_commit(checkpoint):
 # -- figures -----------------------------------------------------------------------------------
 
 
+@pytest.mark.versions
 def test_a_running_querys_buckets_are_what_their_blobs_say(spark, kept):
     found = inspect(spark, kept)
     assert found.batch == last_commit(kept)
@@ -217,6 +218,7 @@ def command(folder, *arguments, **environment):
     )
 
 
+@pytest.mark.versions
 def test_the_command_prints_its_tables_and_nothing_else(spark, kept, tmp_path):
     done = command(tmp_path, str(kept))
     assert (done.returncode, done.stderr) == (0, "")

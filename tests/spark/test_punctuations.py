@@ -70,6 +70,7 @@ def test_a_stream_gives_the_rows_and_ends_of_a_table(files, tables, how):
     assert sum(ends(result).values()) > 20
 
 
+@pytest.mark.versions
 def test_flags_and_finals_go_through_a_restart(files):
     made = table("asc", 1), table("random", 2)
     asked = {"n": "count(*)", "most": "max(b.v)", "all": "sum(a.v)"}
@@ -131,6 +132,7 @@ def test_a_predicate_may_be_a_column(files, tables):
     assert ends(result) == ends(wr.join(*streams(*tables), punctuate=True))
 
 
+@pytest.mark.versions
 def test_lists_and_ranges_of_keys(spark, files):
     at = pa.array([0, 1, 2, 3], pa.timestamp("us", "UTC"))
     lists = pa.table(

@@ -48,7 +48,9 @@ def partitions(spark):
     spark.conf.set(PARTITIONS, before)
 
 
-@pytest.mark.parametrize(("before", "after"), [(4, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("before", "after"), [pytest.param(4, 2, marks=pytest.mark.versions), (2, 3)]
+)
 def test_another_number_of_partitions_goes_on_with_the_buckets_there_are(
     files, partitions, before, after
 ):

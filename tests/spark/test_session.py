@@ -32,6 +32,7 @@ def test_without_the_state_store_the_error_says_what_to_set(fresh):
         join(fresh)
 
 
+@pytest.mark.versions
 def test_in_local_mode_a_streaming_join_chooses_the_file_manager(fresh):
     assert fresh.spark.conf.get(FILE_MANAGER, None) is None
     wr.join(*streams(fresh.batch("a"), fresh.batch("b")))

@@ -51,6 +51,7 @@ NAMES = {"id": 1, "ID": 1, "`id`": 1, "s": "x", "`A.b`": 5, "a.B": 6, "`a`.`b`":
          "`id": None, "a.nope": None, "`a`.`a.b`": None, "nope": None}  # fmt: skip
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_means_the_column_that_it_means_in_a_select(spark, frame, name):
     value = NAMES[name]
@@ -191,6 +192,7 @@ def test_messages_have_sparks_words(frame, case):
     assert not re.search(r"pyarrow|int64|timestamp\[|decimal128", said)
 
 
+@pytest.mark.versions
 def test_what_a_message_says_to_write_works(spark, frame):
     made = frame.withColumn("s", F.to_timestamp(F.lit("2026-01-01 12:00:00")))
     assert stream(made.withColumn("s", F.to_timestamp("s")), time="s").time == "s"

@@ -7,14 +7,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
-
 from windrow.experiments.frame import Basis, Kind, Panel
+from windrow.extras import needed
+
+with needed("Running experiments"):
+    import matplotlib
+    from matplotlib.axes import Axes
+    from matplotlib.colors import to_rgba
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
 
 # Okabe and Ito's palette without its yellow, told apart with every kind of colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from windrow.experiments import plot
 from windrow.experiments.frame import Claim, Experiment, Outcome, id_order
 from windrow.model import WindrowError
 from windrow.progress import Progress
@@ -46,8 +47,6 @@ def run(experiment: Experiment, directory: Path, progress: Progress) -> Result:
 
 def describe(experiment: Experiment, outcome: Outcome, seconds: float) -> Result:
     """The outcome of a run that took `seconds`, ready to be kept."""
-    from windrow.experiments import plot
-
     title = f"{experiment.id}  {experiment.title}"
     return Result(
         id=experiment.id,

@@ -339,12 +339,6 @@ def _connector(function: Callable[[Any, Any], Any]) -> _Handler:
     )
 
 
-def _named(name: str, handler: _Handler) -> dict[type, _Handler]:
-    """An entry for a node that not every version of sqlglot has."""
-    kind = getattr(exp, name, None)
-    return {} if kind is None else {kind: handler}
-
-
 _NODES: dict[type, _Handler] = {
     exp.Column: _column,
     exp.Dot: _column,
@@ -368,7 +362,7 @@ _NODES: dict[type, _Handler] = {
     exp.LTE: _comparison(terms.less_equal),
     exp.GT: _comparison(lambda x, y: terms.less(y, x)),
     exp.GTE: _comparison(lambda x, y: terms.less_equal(y, x)),
-    **_named("RawString", lambda node, _: terms.constant(pa.scalar(node.name, pa.string()))),
+    exp.RawString: lambda node, _: terms.constant(pa.scalar(node.name, pa.string())),
     exp.Like: _like,
     exp.Escape: _escape,
     exp.Coalesce: _coalesce,
@@ -376,7 +370,7 @@ _NODES: dict[type, _Handler] = {
     exp.Upper: lambda node, scope: terms.cased(texts.upper, "UPPER", translate(node.this, scope)),
     exp.Lower: lambda node, scope: terms.cased(texts.lower, "LOWER", translate(node.this, scope)),
     exp.Neg: lambda node, scope: terms.negative(translate(node.this, scope)),
-    **_named("Negative", lambda node, scope: terms.negative(translate(node.this, scope))),
+    exp.Negative: lambda node, scope: terms.negative(translate(node.this, scope)),
     exp.Add: _arithmetic("+"),
     exp.Sub: _arithmetic("-"),
     exp.Mul: _arithmetic("*"),

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import functions, types
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from windrow import expressions
 from windrow.model import CountWindow, JoinPlan, WindrowError
-from windrow.spark import arenas, book, rebuild, repair, session, tidy
+from windrow.spark import arenas, book, rebuild, repair, session, tidy, versions
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.chunks import RESERVED
 from windrow.spark.output import Output
@@ -44,11 +43,7 @@ def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
                 "use; rename it"
             )
         try:
-            [arrow] = to_arrow_schema(
-                types.StructType([field]),
-                error_on_duplicated_field_names_in_struct=True,
-                timezone="UTC",
-            )
+            [arrow] = versions.arrow_schema(types.StructType([field]))
         except (PySparkException, ValueError) as error:
             raise WindrowError(
                 f"stream {name!r}: column {field.name!r} is {field.dataType.simpleString()}, which "
@@ -90,6 +85,8 @@ def join(plan: JoinPlan) -> DataFrame:
     if streaming[0]:
         session.prepare(spark)
         tidy.watch(spark, spark.conf.get(session.ARENA, None))
+    else:
+        versions.coordinate(spark)
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     count = bucket_count(plan, partitions)
     # A query goes on with the partitions that its checkpoint has, which only its tasks can see.

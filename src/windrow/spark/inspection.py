@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
-from windrow.spark import quiet, repair
+from windrow.spark import quiet, repair, versions
 from windrow.spark.log import Directory, Entry
 
 #: Bytes of a row id in a delta.
@@ -153,6 +153,7 @@ def inspect(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Inspecti
 def reader(spark: SparkSession, checkpoint: str | os.PathLike[str]) -> Iterator[Reader]:
     """What reads a checkpoint; if Spark cannot, that is a line instead of a page."""
     name = os.fspath(checkpoint)
+    versions.coordinate(spark)
     try:
         with _plain(name) as path:
             yield Reader(spark, name, path)

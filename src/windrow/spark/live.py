@@ -12,13 +12,15 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
-
+from windrow.extras import needed
 from windrow.model import BatchMetrics
 from windrow.spark.book import BOOK
+
+with needed("windrow.spark.live"):
+    from rich.console import Console
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -29,14 +29,10 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 
 from windrow import workload
 from windrow.model import WindrowError
+from windrow.spark.versions import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from windrow.spark.worker import begin_task
 
 if TYPE_CHECKING:
@@ -155,7 +151,10 @@ class BatchReader(DataSourceReader):
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """`rows_per_batch` rows a micro-batch, until there are no more."""
+    """`rows_per_batch` rows a micro-batch, until there are no more.
+
+    Spark 4.1 names no start and no limit, and has all rows in one micro-batch.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -166,9 +165,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxRows(self.rows.rows_per_batch)
 
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+    def latestOffset(  # noqa: N802
+        self, start: Offset | None = None, limit: ReadLimit | None = None
+    ) -> Offset:
         last = self.rows.all().num_rows
-        if isinstance(limit, ReadMaxRows):
+        if start is not None and isinstance(limit, ReadMaxRows):
             last = min(last, start["row"] + limit.max_rows)
         return {"row": last}
 

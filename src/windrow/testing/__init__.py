@@ -16,13 +16,11 @@
 
 from __future__ import annotations
 
-try:
+from windrow.extras import needed
+
+with needed("windrow.testing"):
     import duckdb as _duckdb  # noqa: F401
     import hypothesis as _hypothesis  # noqa: F401
-except ImportError as error:
-    raise ImportError(
-        f"windrow.testing needs duckdb and hypothesis ({error}): pip install windrow[testing]"
-    ) from error
 
 from windrow.testing import contract
 from windrow.testing.compare import assert_same_rows, rows
