@@ -164,8 +164,8 @@ def test_a_query_that_is_refused_says_why_before_all_else(kept, files):
         files.run(wr.join(*streams(frames(files)), how="full"))
     said = str(refused.value)
     message = "windrow.model.WindrowError: this checkpoint was written with kind 'left', but"
-    # What is before it is Spark's: the query's ids, and that Python said it.
+    # What is before it is Spark's: the query's ids, and that Python said it; in 4.1 the task too.
     before, found, _ = said.partition(message)
     assert found, said
     assert "Traceback" not in before
-    assert len(before) < 250
+    assert len(before) < 500
