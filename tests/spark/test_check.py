@@ -61,6 +61,7 @@ def test_what_a_restart_may_change_is_fine(kept):
         assert wr.check(joined, kept.folder / CHECKPOINT) is None
 
 
+@pytest.mark.versions
 def test_every_reason_is_said_before_the_query_starts(kept):
     one, two = frames(kept)
     changed = streams((one.withColumn("v", functions.col("v").cast("string")), two))
@@ -163,8 +164,8 @@ def test_a_query_that_is_refused_says_why_before_all_else(kept, files):
         files.run(wr.join(*streams(frames(files)), how="full"))
     said = str(refused.value)
     message = "windrow.model.WindrowError: this checkpoint was written with kind 'left', but"
-    # What is before it is Spark's: the query's ids, and that Python said it.
+    # What is before it is Spark's: the query's ids, and that Python said it; in 4.1 the task too.
     before, found, _ = said.partition(message)
     assert found, said
     assert "Traceback" not in before
-    assert len(before) < 250
+    assert len(before) < 500

@@ -168,6 +168,7 @@ def fed(files):
     return files
 
 
+@pytest.mark.versions
 def test_a_watermark_is_the_lateness(fed):
     frame = fed.stream("a").withWatermark("t", "10 minutes")
     a, b = stream(frame, "a"), stream(fed.stream("b"), "b")
