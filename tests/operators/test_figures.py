@@ -27,9 +27,8 @@ def test_each_figure_is_declared_once_and_has_its_attributes():
     assert set(names) == {field.name for field in fields(Metrics)}
     reported = {each.name for each in REPORTED}
     assert {field.name for field in fields(BatchMetrics)} == BESIDE | reported
-    assert all((each.stream is None) != (each.whole is None) for each in FIGURES)
     kinds = {field.name: str(field.type) for field in fields(Metrics)}
-    assert all((kinds[each.name] == "int") == (each.stream is None) for each in FIGURES)
+    assert all((kinds[each.name] == "int") == (not each.per_stream) for each in FIGURES)
 
 
 @pytest.mark.parametrize("order", ["none", "sync-filter", "filter-order"])
@@ -47,19 +46,19 @@ def test_the_shares_of_batches_make_up_the_whole(order, case, size):
         last = added_up([share.numbers()], run.names)
         for each in REPORTED:
             if each.kind == "counter":
-                parts = last[each.name] if each.stream else {"": last[each.name]}
+                parts = last[each.name] if each.per_stream else {"": last[each.name]}
                 total.update({(each.name, name): number for name, number in parts.items()})
     whole = vars(run.figures())
     for each in REPORTED:
         if each.kind == "counter":
-            parts = whole[each.name] if each.stream else {"": whole[each.name]}
+            parts = whole[each.name] if each.per_stream else {"": whole[each.name]}
             assert parts == {name: total[each.name, name] for name in parts}
         elif not each.name.startswith("peak_"):
             assert whole[each.name] == last[each.name]
 
 
 def test_buckets_add_up_by_stream_and_whole():
-    one = {each.name: (1, 2) if each.stream else (3,) for each in REPORTED}
+    one = {each.name: (1, 2) if each.per_stream else (3,) for each in REPORTED}
     found = added_up([one, one], ["a", "b"])
     assert (found["tuples"], found["matches"]) == ({"a": 2, "b": 4}, 6)
     assert added_up([], ["a", "b"])["tuples"] == {"a": 0, "b": 0}

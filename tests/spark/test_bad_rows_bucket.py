@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, cases, naive_batches
 from windrow.testing._inputs import read
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import windrow as wr
 from windrow.spark.arena import Arena
 from windrow.spark.bucket import BucketJoin
-from windrow.spark.log.directory import Directory
+from windrow.spark.log.directory import FORMAT, Directory
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches
 
 from .buckets import BUCKETS, Run, arenas, as_packed, plan_of, run_case, stream_table
@@ -84,7 +84,7 @@ def test_a_task_that_fails_half_way_leaves_no_changed_state(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda d: d.replace('"format": 2', '"format": 99'), "has format 99"),
+        (lambda d: d.replace(f'"format": {FORMAT}', '"format": 99'), "has format 99"),
         (lambda d: d.replace('"buckets": 2', '"buckets": 3'), "written with 3 buckets"),
         (lambda d: d.replace('"times": ["t", "t"]', '"times": ["x", "t"]'), "written with times"),
     ],

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches, naive_join
 
 from .buckets import Run, arenas, plan_of, run_case, stream_table

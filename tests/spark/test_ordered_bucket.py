@@ -14,8 +14,8 @@ import windrow as wr
 from windrow.model import BEGINNING
 from windrow.operators.gate.rates import Rates
 from windrow.operators.results.trigger import trigger
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators.results import finals
-from windrow.spark.log.log import Log
-from windrow.spark.log import punctuations, renew
+from windrow.spark.log import finals as partial_rows
+from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, naive_join
 from windrow.testing.broken import broken_cases
 from windrow.testing.punctuated import punctuated_cases
@@ -37,7 +38,7 @@ def hasty():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renew, "LEAST_RENEWED", 4)
         patch.setattr(Log, "MERGED_AT_ONCE", 2)
-        patch.setattr(punctuations, "MOST_PARTIALS", 2)
+        patch.setattr(partial_rows, "MOST_PARTIALS", 2)
         patch.setattr(finals, "LEAST_RENEWED", 3)
         patch.setattr(finals, "LEAST_MERGED", 2)
         yield
@@ -140,7 +141,7 @@ def test_the_log_shrinks_with_the_state():
 @pytest.mark.parametrize("lose", [False, True])
 def test_partial_rows_of_open_keys_do_not_add_up_in_the_log(lose, monkeypatch):
     """Three keys stay open over 300 micro-batches, each with results for all of them."""
-    monkeypatch.setattr(punctuations, "MOST_PARTIALS", 8)
+    monkeypatch.setattr(partial_rows, "MOST_PARTIALS", 8)
     monkeypatch.setattr(finals, "LEAST_MERGED", 32)
     a, b = (
         wr.stream(said([]), name=name, key="k", time="t", ends="over", window="0 seconds")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.dialect import SparkDialect
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 from windrow.spark.log.question import question, refusals
 
 from .buckets import FLUSH, Run, arenas

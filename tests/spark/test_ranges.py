@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, naive_join
 
 from .buckets import Run, arenas, batches, ends

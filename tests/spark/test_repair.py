@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew, repair
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 
 from .buckets import Packed, Run, arenas, logs
 from .test_question import LOSSES, OVER, WIDTH, at, plan, table
@@ -388,7 +388,7 @@ def test_an_adaptive_join_that_has_joined_at_once():
     feed(run, [(1, 100, 0)], [(1, FAR, 0)])
     for store in run.stores:
         directory = Directory.from_text(store.text)
-        directory.order["joined"] = list(directory.progress)
+        directory.standing["gate"]["joined"] = list(directory.progress)
         store.text = directory.to_text()
     assert "ordered results have left up to" in refused(run, (None, 200))
 

@@ -1,5 +1,7 @@
 """Silence by a clock that steps, on the directory alone; `test_log.py` has what follows from it."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ steps = st.lists(
 @given(steps, st.integers(0, 50))
 def test_silence_is_real_time_once_the_clock_is_right_again(steps, last):
     """It steps back, and is corrected before it has caught up by itself."""
-    directory, real, behind = Directory(1, {}, []), 10_000, 0
+    directory, real, behind = Directory.new(1, {}, [0, 0]), 10_000, 0
     listen(directory, real, 0, [False, False])
     for passed, back in [*steps, (last, 0)]:
         real += passed
@@ -27,7 +29,7 @@ def test_silence_is_real_time_once_the_clock_is_right_again(steps, last):
 
 
 def test_only_a_stream_that_sends_nothing_is_silent():
-    directory = Directory(1, {}, [])
+    directory = Directory.new(1, {}, [0, 0])
     for now, heard in ((100, [True, True]), (105, [True, False]), (50, [True, False])):
         listen(directory, now, 0, heard)
     assert directory.silence == [0, 5]
@@ -36,14 +38,14 @@ def test_only_a_stream_that_sends_nothing_is_silent():
 
 
 def test_a_step_back_while_the_query_was_down_is_not_held_against_the_next_run():
-    directory = Directory(1, {}, [])
+    directory = Directory.new(1, {}, [0, 0])
     for now, built in ((100, 90), (60, 55), (63, 55), (104, 55)):
         listen(directory, now, built, [False, False])
     assert directory.silence == [4, 4]
 
 
 def test_a_directory_without_a_place_for_steps_is_read():
-    plain = Directory(1, {}, [], now=100, silence=[7, 0])
+    plain = replace(Directory.new(1, {}, [0, 0]), now=100, silence=[7, 0])
     text = plain.to_text().replace('"ahead": 0, ', "").replace('"counted": 0, ', "")
     assert "ahead" not in text
     listen(found := Directory.from_text(text), 103, 0, [False, False])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators import sizes
-from windrow.spark.log.log import Log
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
+from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
 from windrow.testing.punctuated import punctuated_cases
 

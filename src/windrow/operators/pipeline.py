@@ -66,7 +66,9 @@ class Pipeline:
         }
         self.schema = output_schema(plan)
         zero = dict.fromkeys(self.names, 0)
-        self.metrics: Metrics = Metrics(tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero))
+        self.metrics: Metrics = Metrics(
+            tuples=dict(zero), late=dict(zero), bad=dict(zero), beats=dict(zero)
+        )
 
     # -- its life --------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ back from Spark's state store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
