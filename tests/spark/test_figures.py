@@ -209,7 +209,7 @@ def key(batch=0, step="pack", part=(0, 0), run="r1", query="q", join=JOIN):
 
 def bucket(**given):
     """Of each figure 1 and 0 for the two streams, or 1 for the whole."""
-    numbers = {each.name: (1, 0) if each.stream else (1,) for each in REPORTED}
+    numbers = {each.name: (1, 0) if each.per_stream else (1,) for each in REPORTED}
     return replace(BucketFigures(numbers, (MINUTE, 3 * MINUTE)), **given)
 
 
