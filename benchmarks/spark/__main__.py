@@ -20,7 +20,7 @@ from benchmarks.spark.report import Run, Runs, print_setting
 from benchmarks.spark.run_one import Figures, Parameters
 from benchmarks.spark.settings import SETTINGS
 from benchmarks.spark.systems import SYSTEMS
-from windrow.progress import progress_bar
+from windrow.bar import progress_bar
 
 #: What the closest targets compare runs in turns: a shared machine may be half as fast for minutes.
 CLOSE = ("windrow", "no-join", "in-memory", "few-processes")
