@@ -11,8 +11,9 @@
 2
 """
 
-from windrow.api import check, configure, explain, join, metrics, ordered, plan, rows, stream
+from windrow.api import check, configure, explain, join, metrics, ordered, rows, stream
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
+from windrow.planning import plan
 
 __all__ = [
     "CountWindow",

@@ -5,27 +5,20 @@ from __future__ import annotations
 import json
 import time as clocks
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from datetime import timedelta
-from inspect import signature
-from typing import Any, Protocol, TypedDict, Unpack, overload
+from typing import Any, Protocol, overload
 
 import pyarrow as pa
 
 from windrow import (
     admission,
-    aggregates,
     checks,
     duration,
-    effects,
     endings,
-    expressions,
     layout,
+    reading,
 )
 from windrow.cost.optimizer import choose
-from windrow.dialect import TABLES, Dialect
 from windrow.explanation import Explanation
-from windrow.local import patterns
 from windrow.local.engine import METADATA_KEY, LocalJoin
 from windrow.local.payload import TablePayload
 from windrow.model import (
@@ -38,8 +31,7 @@ from windrow.model import (
     Window,
     WindrowError,
 )
-
-Duration = str | timedelta
+from windrow.planning import Duration, plan, takes
 
 
 def rows(n: int, per: str = "key") -> CountWindow:
@@ -102,24 +94,18 @@ def stream(
     TimeWindow(micros=300000000)
     """
     name = checks.stream_name(name)
-    schema = _schema(data, name)
-    words = _dialect(data)
+    schema = reading.schema_of(data, name)
+    words = reading.dialect_of(data)
     key = checks.spelled(schema, key, name, "key", words)
     time = checks.spelled(schema, time, name, "time", words)
     ends_to = checks.spelled(schema, ends_to, name, "ends_to", words)
     behind, origin = admission.lateness(lateness, data, name, schema, time)
     marks = {
-        what: _predicate(given, data, schema, name, what, words)
+        what: reading.predicate(given, data, schema, name, what, words)
         for what, given in (("beats", beats), ("ends", ends))
     }
-    several = marks["ends"] is not None and endings.has_several(schema, key, ends_to)
-    ranged = False
-    if several:
-        endings.patterns(schema, name, key, marks["ends"] or "", ends_to, words)
-        ranged = endings.is_ranged(schema, key, ends_to)
-    if several and not ranged:
-        data = _one_key_a_row(data, name, str(key), marks["ends"] or "", ends_to)
-        schema = _schema(data, name)
+    data, ranged = reading.one_key_a_row(data, schema, name, key, marks["ends"], ends_to)
+    schema = reading.schema_of(data, name)
     keys = checks.key_columns(schema, key, name, words)
     endings.punctuated(name, keys, marks["ends"], ends_to, unique)
     return Stream(
@@ -142,62 +128,6 @@ def stream(
     )
 
 
-def _dialect(data: Any) -> Dialect:
-    """How the users of this kind of data call things."""
-    if not checks.is_spark(data):
-        return TABLES
-    from windrow.spark import words
-
-    return words.dialect(data.sparkSession)
-
-
-def _predicate(
-    given: Any, data: Any, schema: pa.Schema, name: str, what: str, dialect: Dialect
-) -> str | None:
-    """A predicate as SQL text that has been understood."""
-    column = checks.is_spark(data) and checks.is_spark(given)
-    if column:
-        from windrow.spark import words
-
-        given = words.column_text(data, given, f"stream {name!r}: {what}")
-    text = checks.sql(given, f"stream {name!r}: {what}")
-    if text is not None:
-        with checks.said(column):
-            expressions.predicate(text, name, schema, dialect)
-    return text
-
-
-def _condition(given: Any, streams: Sequence[Stream], dialect: Dialect) -> str | None:
-    """A condition as SQL text that has been understood."""
-    column = checks.is_spark(given) and all(checks.is_spark(stream.data) for stream in streams)
-    if column:
-        from windrow.spark import words
-
-        given = words.condition_text({stream.name: stream.data for stream in streams}, given)
-    text = checks.sql(given, "condition", '"imp.price < clk.bid"')
-    if text is not None:
-        with checks.said(column):
-            expressions.condition(text, {stream.name: stream.schema for stream in streams}, dialect)
-    return text
-
-
-def _one_key_a_row(data: Any, name: str, key: str, ends: str, ends_to: str | None) -> Any:
-    """Punctuations about several keys, as one for each."""
-    if checks.is_spark(data):
-        from windrow.spark import patterns as on_spark
-
-        return on_spark.one_key_a_row(data, name, key, ends, ends_to)
-    return patterns.one_key_a_row(data, name, key, ends, ends_to)
-
-
-def _schema(data: Any, name: str) -> pa.Schema:
-    if not checks.is_spark(data):
-        return checks.table(data, name).schema
-    from windrow.spark import engine
-
-    return engine.arrow_schema(data, name)
-
-
 def _window(window: Duration | Window | None, name: str) -> Window | None:
     if isinstance(window, CountWindow):
         return rows(window.n, window.per)
@@ -206,100 +136,8 @@ def _window(window: Duration | Window | None, name: str) -> Window | None:
     return TimeWindow(duration.parse(window, f"stream {name!r}: window"))
 
 
-def plan(
-    *streams: Stream,
-    how: str = "inner",
-    condition: Any = None,
-    between: tuple[Duration, Duration] | None = None,
-    closed: bool = True,
-    order: str = "none",
-    late: str = "drop",
-    bad: str = "drop",
-    violations: str = "drop",
-    punctuate: bool = False,
-    finals: dict[str, str] | None = None,
-    algorithm: str = "auto",
-    invalidation: str = "time-list",
-    memory: str = "window",
-    alpha: float = 0.3,
-    buckets: int | None = None,
-    batch_rows: int | None = None,
-) -> JoinPlan:
-    """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
-    checks.not_yet({"memory": (memory, "window")})
-    chosen = checks.streams(streams)
-    checks.bounded(chosen, between)
-    words = _dialect(chosen[0].data)
-    condition = _condition(condition, chosen, words)
-    if algorithm == "hash" and chosen[0].key is None:
-        raise WindrowError(
-            "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
-        )
-    endings.heeding(chosen, algorithm, invalidation, violations)
-    asked = JoinPlan(
-        streams=chosen,
-        how=checks.how(how),
-        condition=condition,
-        between=_between(between),
-        closed=checks.choice(closed, (True, False), "closed"),
-        late="keep" if checks.choice(late, ("drop", "keep"), "late") == "keep" else "drop",
-        bad=checks.bad(bad),
-        algorithm=checks.algorithm(algorithm),
-        invalidation=checks.invalidation(invalidation),
-        buckets=checks.count_or_none(buckets, "buckets"),
-        batch_rows=checks.count_or_none(batch_rows, "batch_rows"),
-        violations="fail" if violations == "fail" else "drop",
-        punctuate=checks.choice(punctuate, (True, False), "punctuate"),
-        order=checks.order(order),
-        alpha=checks.share(alpha, "alpha"),
-        now=None if checks.is_spark(chosen[0].data) else clocks.time_ns() // 1000,
-        dialect=words,
-    )
-    asked = replace(asked, finals=aggregates.parse(finals, asked))
-    endings.ending(asked)
-    effects.refuse_idle_choices(asked, in_process=not checks.one_engine(chosen))
-    checks.in_order(asked)
-    if any(stream.ranged for stream in chosen) and not checks.one_engine(chosen):
-        asked = replace(asked, streams=patterns.ranges_to_keys(asked))
-    return asked
-
-
-def _between(between: tuple[Duration, Duration] | None) -> tuple[int, int] | None:
-    if between is None:
-        return None
-    if not isinstance(between, tuple | list) or len(between) != 2:
-        raise WindrowError(f"between is {between!r}, expected a pair (lo, hi) of durations")
-    lo = duration.parse(between[0], "between's lower bound", signed=True)
-    hi = duration.parse(between[1], "between's upper bound", signed=True)
-    if lo > hi:
-        raise WindrowError(
-            f"between is {between!r}, but its lower bound is above its upper bound; swap them"
-        )
-    return lo, hi
-
-
-class Choices(TypedDict, total=False):
-    """The keywords of `join`; `plan` has their defaults."""
-
-    how: str
-    condition: Any
-    between: tuple[Duration, Duration] | None
-    closed: bool
-    order: str
-    late: str
-    bad: str
-    violations: str
-    punctuate: bool
-    finals: dict[str, str] | None
-    algorithm: str
-    invalidation: str
-    memory: str
-    alpha: float
-    buckets: int | None
-    batch_rows: int | None
-
-
-def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
+@takes(plan)
+def join(asked: JoinPlan) -> Any:
     """Join two streams; the answer does not depend on how it is computed.
 
     Parameters
@@ -333,7 +171,6 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     event time in the row), and `kind` where rows can be other than matches and unmatched: with
     late="keep", bad="keep" or punctuate=True. Semi and anti joins have the first stream only.
     """
-    asked = plan(*streams, **choices)
     if not checks.one_engine(asked.streams):
         return local_join(asked).run()
     from windrow.spark import engine
@@ -341,20 +178,14 @@ def join(*streams: Stream, **choices: Unpack[Choices]) -> Any:
     return engine.join(asked)
 
 
-def explain(*streams: Stream, **choices: Unpack[Choices]) -> Explanation:
+@takes(plan)
+def explain(asked: JoinPlan) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
-    asked = plan(*streams, **choices)
     if checks.one_engine(asked.streams):
         return Explanation(asked, layout.on_spark(asked))
     tables = [TablePayload(stream, asked.now) for stream in asked.streams]
     found = layout.statistics(tables)
     return Explanation(asked, choose(asked, found), found)
-
-
-# One list of defaults: `plan` has it, and help() shows it for the others too.
-for _function in (join, explain):
-    _shown = signature(plan).replace(return_annotation=signature(_function).return_annotation)
-    setattr(_function, "__signature__", _shown)  # noqa: B010
 
 
 def configure(builder: Any) -> Any:

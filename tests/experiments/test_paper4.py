@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow import api
+from windrow import api, planning
 from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments import catalogue
@@ -62,7 +62,7 @@ def plan_of(times, approach, keys=None, window=10, **more):
         for side, (name, ts) in enumerate(zip("st", times, strict=True))
     ]
     order = ORDERS.get(approach, approach)
-    return api.plan(*streams, order=order, algorithm="nested-loops", **more)
+    return planning.plan(*streams, order=order, algorithm="nested-loops", **more)
 
 
 def micros(plan, lags) -> list[np.ndarray]:

@@ -329,7 +329,8 @@ def test_explain_names_idle_and_beats():
         "lateness 1 second, idle after 1 minute 30 seconds of silence (never: this input is whole)"
     )
     assert f"a: key k, time t, window 1 minute, {ways}\n" in text
-    assert "b: key k, time t, window 1 minute, beats where beat\n" in text
+    late = "lateness 0 seconds by default"
+    assert f"b: key k, time t, window 1 minute, {late}, beats where beat\n" in text
 
 
 def test_explain_says_what_waits_and_what_is_predicted():

@@ -115,7 +115,7 @@ def test_what_to_install_is_said(missing):
     code = f"import sys; sys.modules[{missing!r}] = None; import windrow.testing"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ImportError: windrow.testing needs" in done.stderr
+    assert f"MissingExtraError: windrow.testing needs {missing}" in done.stderr
     assert "pip install windrow[testing]" in done.stderr
 
 

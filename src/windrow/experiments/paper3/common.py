@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow import api
+from windrow import api, planning
 from windrow.model import JoinPlan, Metrics, Stream, TimeWindow
 from windrow.operators.arrivals import Piece
 from windrow.operators.payload import Payload
@@ -147,7 +147,7 @@ def operations(figures: Metrics) -> int:
 
 def plan(setup: Setup, kind: Join, windows: Windows) -> JoinPlan:
     """The join over the set-up's streams."""
-    asked = api.plan(*(_stream(setup, side, windows[side]) for side in range(len(NAMES))))
+    asked = planning.plan(*(_stream(setup, side, windows[side]) for side in range(len(NAMES))))
     # The time list, whatever else might be cheaper: it is what PWJoin works on.
     if kind == "WJoin":
         return replace(asked, heeding=False, algorithm="hash")

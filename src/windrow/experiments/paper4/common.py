@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from windrow import api
+from windrow import api, planning
 from windrow.cost import paper4
 from windrow.experiments.paper4.driver import ROW_S, ROW_T, TS, Times, Trace, trace
 from windrow.experiments.paper4.server import Clock, Seconds, WorkClock
@@ -186,7 +186,9 @@ def plan(setup: Setup, approach: Approach) -> JoinPlan:
         )
         for side, name in enumerate(NAMES)
     ]
-    return api.plan(*streams, order=ORDERS[approach], algorithm="nested-loops", alpha=setup.alpha)
+    return planning.plan(
+        *streams, order=ORDERS[approach], algorithm="nested-loops", alpha=setup.alpha
+    )
 
 
 @lru_cache(maxsize=8)

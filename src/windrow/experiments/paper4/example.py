@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from windrow import api
+from windrow import api, planning
 from windrow.experiments.frame import Panel, measured, modelled
 from windrow.experiments.paper4.common import FAST, NAMES, ORDERS, SLOW, Approach
 from windrow.experiments.paper4.driver import ROW_S, ROW_T, Trace, trace
@@ -52,7 +52,7 @@ def traced(approach: Approach) -> Trace:
         )
         for label, names, ts in zip(NAMES, STREAMS, times, strict=True)
     ]
-    plan = api.plan(*streams, order=ORDERS[approach], algorithm="nested-loops")
+    plan = planning.plan(*streams, order=ORDERS[approach], algorithm="nested-loops")
     return trace(plan, WorkClock(), [at + origin for at in came])
 
 

@@ -38,8 +38,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.kernels import contents
-from windrow.kernels import lists as ls
 from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
@@ -62,8 +60,8 @@ from windrow.operators.results.partials import (
 from windrow.operators.results.plain import Plain
 from windrow.operators.sizes import RowBytes, bounded, cuts
 from windrow.operators.stage import Figures, Parts
-from windrow.state.lists import Lists
 from windrow.state.room import HEAP, Room
+from windrow.state.row_index import RowIndex
 
 #: A store with fewer rows than this is not worth writing anew.
 LEAST_RENEWED = 1000
@@ -104,7 +102,7 @@ class Finals(Plain):
     def begin(self, room: Room = HEAP) -> Self:
         """Start with no partial rows, and an index made in that room."""
         self.store = PartialRows(self.partial, self.open_blob)
-        self.index = Lists(1, bits=6, chained=1, room=room)
+        self.index = RowIndex(room)
         self.next_row = 0
         self._results: list[Piece] = []
         self._ends: list[Piece] = []
@@ -117,7 +115,7 @@ class Finals(Plain):
 
     def held(self) -> int:
         """How many partial rows there are."""
-        return int(self.index.live()[0] - self.index.meta[0, ls.DEAD])
+        return len(self.index)
 
     def expect(self, after: Sequence[int]) -> None:
         """A batch begins. A punctuation that is yet to come has a time that is not passed yet."""
@@ -241,11 +239,10 @@ class Finals(Plain):
 
     def _put(self, first: int, batch: pa.RecordBatch, without: NDArray[np.int64]) -> None:
         self.store.add(first, batch)
-        records = np.zeros((batch.num_rows, ls.COLUMNS), np.int64)
-        records[:, ls.TS] = batch.column(FIRST).to_numpy()
-        records[:, ls.KEY] = batch.column(HASH).to_numpy()
-        records[:, ls.ROW] = np.arange(first, first + batch.num_rows)
-        self.index.append(0, records[~np.isin(records[:, ls.ROW], without)])
+        rows = np.arange(first, first + batch.num_rows)
+        kept = ~np.isin(rows, without)
+        ts, keys = batch.column(FIRST).to_numpy(), batch.column(HASH).to_numpy()
+        self.index.append(ts[kept], keys[kept], rows[kept])
         self.next_row = first + batch.num_rows
 
     def _columns(self, piece: Piece) -> pa.Table:
@@ -297,12 +294,8 @@ class Finals(Plain):
     ) -> pa.RecordBatch | None:
         """Take the ended keys' partial rows out, and make one row of each key's."""
         order = np.argsort(until, kind="stable")
-        room = self.held()
-        owners, rows = np.empty(room, np.int64), np.empty(room, np.int64)
-        found = contents.take_up_to(
-            self.index.arrays(), 0, hashes[order], until[order], owners, rows
-        )
-        owners, rows = order[owners[:found]], rows[:found]
+        owners, rows = self.index.take_up_to(hashes[order], until[order])
+        owners, found = order[owners], len(rows)
         if not found:
             return None
         taken = self.store.take(rows)
@@ -344,9 +337,8 @@ class Finals(Plain):
 
     def oldest(self) -> int:
         """The smallest number of a partial row that is held."""
-        if not self.index.live()[0]:
-            return self.next_row
-        return contents.oldest_row(self.index.arrays(), 0)
+        oldest = self.index.oldest()
+        return self.next_row if oldest is None else oldest
 
     def _shrink(self) -> None:
         """Forget what has been taken; write the store anew once that is most of it."""
@@ -379,12 +371,11 @@ class Finals(Plain):
         self._restart(self._left())
 
     def _left(self) -> pa.Table:
-        records = self.index.live_records(0)
-        return self.store.take(records[records[:, ls.ROW] != ls.EMPTY, ls.ROW])
+        return self.store.take(self.index.rows())
 
     def _restart(self, left: pa.Table) -> None:
         self.store = PartialRows(self.partial, self.open_blob)
-        self.index = Lists(1, bits=6, chained=1, expected=left.num_rows, room=self.index.room)
+        self.index = RowIndex(self.index.room, left.num_rows)
         self.next_row = 0
         self.renewed = True
         self._added, self._taken = [], []
@@ -431,7 +422,7 @@ class Finals(Plain):
             for name, array in arrays.items()
             if name.startswith("finals_")
         }
-        self.index = Lists.attach(own, 1, room)
+        self.index = RowIndex.attach(own, room)
         self.next_row = facts["next_partial"]
 
     def figures(self) -> Figures:
