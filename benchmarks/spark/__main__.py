@@ -123,7 +123,7 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
 
 def main(given: Sequence[str] | None = None) -> int:
     chosen = arguments(given)
-    # Whoever ends this process from outside ends what it started as well.
+    # A signal that ends this process ends what it started as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-spark: ended"))
     todo = {
         name: [system for system in PLAN[name] if system in chosen.systems] for name in chosen.only
