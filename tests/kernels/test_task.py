@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from windrow.kernels.task import Matched, flag_at, new, passed_after, progress_at
-from windrow.state.lists import Lists
 
 pytestmark = pytest.mark.kernel
 
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.kernel
     ],
 )
 def test_progress_within_a_batch(t, before, after, expected):
-    task = new(2, Lists(2, bits=2, chained=2).arrays(), rows=1)
+    task = new(2, rows=1)
     for stream in range(2):
         task.asked.before, task.asked.after = -1000, 1000
         task.asked[stream].before, task.asked[stream].after = before, after
@@ -31,14 +30,14 @@ def test_progress_within_a_batch(t, before, after, expected):
 
 @pytest.mark.parametrize("streams", [2, 3])
 def test_what_all_others_have_passed(streams):
-    task = new(streams, Lists(streams, bits=2, chained=streams).arrays(), rows=1)
+    task = new(streams, rows=1)
     task.asked.after = np.arange(streams) + 7
     assert [passed_after(task, s) for s in range(streams)] == [8, *[7] * (streams - 1)]
 
 
 @pytest.mark.parametrize("streams", [2, 3])
 def test_matched_flags_of_pinned_rows_come_first(streams):
-    task = new(streams, Lists(streams, bits=2, chained=streams).arrays(), rows=1)
+    task = new(streams, rows=1)
     pinned = np.array([streams * 3 + 1, streams * 7], np.int64)
     task = task._replace(matched=Matched(np.zeros(9, np.uint8), pinned))
     task.asked.first_row, task.asked.shift = 40, -38

@@ -33,7 +33,7 @@ def hash_words(words: NDArray[np.int64], out: NDArray[np.int64]) -> None:
 def fold(more: NDArray[np.int64], out: NDArray[np.int64]) -> None:
     """Fold a further column's hashes into `out`; order matters."""
     for i in range(out.shape[0]):
-        out[i] = mix(mix(out[i]) ^ more[i])
+        out[i] = mix((out[i] * np.int64(31)) ^ more[i])
 
 
 @kernel

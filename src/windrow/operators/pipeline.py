@@ -23,8 +23,6 @@ from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result, Rows
 from windrow.operators.build import join_of
 from windrow.operators.gate import gate_of
-from windrow.operators.join.counted import CountJoin
-from windrow.operators.join.punctuated import PunctuatedJoin
 from windrow.operators.keys import narrowed
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress, of_the_others
@@ -132,7 +130,6 @@ class Pipeline:
 
     def _promised(self, before: int) -> list[tuple[Rows, Rows]]:
         """By stream, rows and times of the punctuations before a time that act, or that wait."""
-        assert isinstance(self.join, PunctuatedJoin)  # only punctuated keys have finals
         found = []
         for stream, waiting in enumerate(self.gate.ends.arrivals()):
             rows, ts = self.join.promised(stream, before)
@@ -151,7 +148,7 @@ class Pipeline:
 
     def arrivals(self, stream: int, part: Admitted) -> Arrivals:
         """The tuples of a batch that the join wants."""
-        if isinstance(self.join, CountJoin) and self.join.counts_keyless(stream):
+        if self.join.counts_keyless(stream):
             return Arrivals.concatenate([part.tuples, part.keyless])
         return part.tuples
 

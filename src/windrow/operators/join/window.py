@@ -171,6 +171,15 @@ class WindowJoin:
             return stored
         return np.concatenate([stored, self.coming(stream)])
 
+    def counts_keyless(self, stream: int) -> bool:
+        """Are tuples with a null key wanted too?"""
+        return False
+
+    def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and times of a stream's punctuations before a time that are flags or act now."""
+        none = np.empty(0, np.int64)
+        return none, none
+
     # -- results ---------------------------------------------------------------------------
 
     def _drain(self) -> Iterator[Piece]:

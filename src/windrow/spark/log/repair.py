@@ -35,6 +35,7 @@ from windrow.expressions import zones
 from windrow.model import BEGINNING, END, JoinPlan, WindrowError
 from windrow.operators.arrivals import Rows
 from windrow.operators.gate.rates import Rates
+from windrow.operators.progress import of_the_others
 from windrow.operators.results import hold
 from windrow.spark import words
 from windrow.spark.log import held
@@ -148,10 +149,10 @@ def advice(kept: Directory, clock: int) -> list[str]:
     for stream, (name, progress) in enumerate(
         zip(kept.question["streams"], kept.progress, strict=True)
     ):
-        other = kept.progress[1 - stream]
+        other = of_the_others(kept.progress, stream)
         ahead_of, back_to, by, zone = "the clock", clock, DAY, "+00:00"
         if progress <= clock + DAY and other > BEGINNING:
-            ahead_of = f"stream {kept.question['streams'][1 - stream]!r}"
+            ahead_of = f"stream {kept.question['streams'][kept.progress.index(other)]!r}"
             back_to, by, zone = other, YEAR, _zone(kept, stream)
         if BEGINNING < progress < END and progress > back_to + by:
             days = (progress - back_to) // DAY
