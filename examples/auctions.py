@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
-from windrow.spark import source
+from windrow.spark import auction_source
 
 AUCTIONS, BATCHES = 20_000, 12
 
@@ -42,11 +42,11 @@ def main() -> None:
 
 def run(spark: SparkSession, folder: Path) -> None:
     """The query, from the two streams to a folder of reports."""
-    source.register(spark)
+    auction_source.register(spark)
 
     def stream(table: str, rows: int) -> DataFrame:
         options = {"table": table, "auctions": AUCTIONS, "closing": "true", "seed": 7}
-        reader = spark.readStream.format(source.NAME).options(**options)
+        reader = spark.readStream.format(auction_source.NAME).options(**options)
         return reader.option("rows_per_batch", -(-rows // BATCHES)).load()
 
     opened, bids = stream("auctions", AUCTIONS), stream("bids", 6 * AUCTIONS)

@@ -14,7 +14,7 @@ import tempfile
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
-from windrow.spark import source
+from windrow.spark import auction_source
 
 AUCTIONS = 20_000
 
@@ -56,11 +56,11 @@ def main() -> None:
 
 def run(spark: SparkSession, folder: str) -> None:
     """The query, from the two streams to a sink that wants its rows in order."""
-    source.register(spark)
+    auction_source.register(spark)
 
     def stream(table: str, rows: int) -> DataFrame:
         options = {"table": table, "auctions": AUCTIONS, "seed": 7, "rows_per_batch": rows}
-        return spark.readStream.format(source.NAME).options(**options).load()
+        return spark.readStream.format(auction_source.NAME).options(**options).load()
 
     # A fifth of the auctions in each micro-batch, but only a tenth of the bids.
     auction = wr.stream(

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow import experiments
+from windrow.bar import Progress
 from windrow.cli import app
 from windrow.experiments.frame import Experiment, Outcome, Panel, claim, measured
-from windrow.progress import Progress
 
 
 def count(progress: Progress) -> Outcome:

@@ -20,7 +20,7 @@ from benchmarks.spark.report import Run, Runs, print_setting
 from benchmarks.spark.run_one import Figures, Parameters
 from benchmarks.spark.settings import SETTINGS
 from benchmarks.spark.systems import SYSTEMS
-from windrow.progress import progress_bar
+from windrow.bar import progress_bar
 
 #: What the closest targets compare runs in turns: a shared machine may be half as fast for minutes.
 CLOSE = ("windrow", "no-join", "in-memory", "few-processes")
@@ -123,7 +123,7 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
 
 def main(given: Sequence[str] | None = None) -> int:
     chosen = arguments(given)
-    # Whoever ends this process from outside ends what it started as well.
+    # A signal that ends this process ends what it started as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-spark: ended"))
     todo = {
         name: [system for system in PLAN[name] if system in chosen.systems] for name in chosen.only

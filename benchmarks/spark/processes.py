@@ -64,7 +64,7 @@ class Tree:
         self.peak_bytes = max(self.peak_bytes, sum(whole for whole, _ in sizes) + unmapped)
 
     def others_cores(self) -> float:
-        """Cores that were busy for somebody else, on average so far.
+        """Cores that were busy with other work, on average so far.
 
         A worker that ended between two looks shows in its parent's count of reaped ones, if it was
         reaped; one that was not shows as it was last seen. The larger sum misses less.

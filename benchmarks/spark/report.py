@@ -26,7 +26,7 @@ IN_ORDER = 0.7
 BY_SHORT_WINDOW = 1.5
 SHORT, LONG = "window-10s", "window-600s"
 EVEN, SKEWED = "even", "skewed"
-#: Cores of somebody else's work from which on a run is marked as disturbed.
+#: A run beside which other work took this many cores is marked as disturbed.
 DISTURBED = 0.25
 
 

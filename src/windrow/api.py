@@ -76,9 +76,9 @@ def stream(
     ends: SQL predicate that marks rows as punctuations: no tuples, they say that the stream sends
         no further tuple of the row's key. Where the key column is an array, they end every key in
         it, and tuples have arrays of one; in the result the key is the element.
-    ends_to: a column; where a punctuation has a value there, it ends all keys from its key up to,
-        but without, that one. Of keys that cannot be counted through, such as text, these are the
-        ones that either stream has sent within a span (the longest window) of its time.
+    ends_to: a column; where a punctuation has a value there, it ends all keys from its own up to
+        that one, which is left out. Of keys that cannot be counted through, such as text, these
+        are the ones that either stream has sent within a span (the longest window) of its time.
     unique: whether a key occurs once only, so that every tuple ends its key.
     beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
     max_ahead: how far ahead of the clock a time may be; a row that is further is bad (see `bad` of

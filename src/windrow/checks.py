@@ -243,7 +243,7 @@ def order(value: Any) -> Order:
 
 
 def share(value: object, what: str) -> float:
-    """A number from 0 up to, but without, 1."""
+    """A number from 0 to below 1."""
     if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) < 1:
         raise WindrowError(f"{what} is {value!r}, expected a number from 0 to below 1")
     return float(value)
@@ -385,10 +385,10 @@ def in_order(plan: JoinPlan) -> None:
     for stream, single in zip(plan.streams, plan.singles, strict=True):
         if single and plan.between is None and _unbounded(stream):
             raise WindrowError(
-                f"order={plan.order!r} with how={plan.how!r}: whether a row of stream "
-                f"{stream.name!r} stays alone may be known only after any time, because it has "
-                f"{'a count window' if stream.window is not None else 'no window'}, and all later "
-                "rows would wait for it; give it a time window, or leave order out"
+                f"order={plan.order!r} with how={plan.how!r}: it may take any time until it is "
+                f"known whether a row of stream {stream.name!r} stays alone, because the stream "
+                f"has {'a count window' if stream.window is not None else 'no window'}, and all "
+                "later rows would wait for it; give it a time window, or leave order out"
             )
     if any(plan.singles) and plan.invalidation not in ("time-list", "all"):
         raise WindrowError(

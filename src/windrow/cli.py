@@ -64,7 +64,7 @@ def run_experiments(
     out: Out = OUT,
 ) -> None:
     """Run experiments: a JSON file and a plot each, and a table of the claims."""
-    from windrow.progress import progress_bar
+    from windrow.bar import progress_bar
 
     with _refusals():
         from windrow.experiments import select, store

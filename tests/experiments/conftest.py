@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from windrow.bar import Progress
 from windrow.experiments.frame import (
     Experiment,
     Mark,
@@ -12,7 +13,6 @@ from windrow.experiments.frame import (
     measured,
     modelled,
 )
-from windrow.progress import Progress
 
 SIZES = [2, 4, 8]
 

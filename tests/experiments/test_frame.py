@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from windrow.bar import Progress
 from windrow.experiments import catalogue, select
 from windrow.experiments.frame import Experiment, Outcome, claim, measured, modelled
 from windrow.model import WindrowError
-from windrow.progress import Progress
 
 
 def test_a_claim_takes_the_result_of_a_comparison_only() -> None:

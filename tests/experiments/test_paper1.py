@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from windrow.bar import Progress
 from windrow.cost.calibrate import REFERENCE
 from windrow.experiments import catalogue
 from windrow.experiments.paper1 import common, figure_4, figure_5, figure_6, figure_7, figure_8
 from windrow.experiments.paper1.common import STRATEGIES, WNL, Run, Setup, whj
-from windrow.progress import Progress
 
 #: Six seconds of tuples instead of sixty, ten values instead of a hundred.
 SMALL = Setup(rates=(200, 200), selectivity=0.1, window=3, seconds=6)

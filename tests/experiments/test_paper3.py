@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from windrow.bar import Progress
 from windrow.experiments import catalogue
 from windrow.experiments.paper3 import common, figure_8, figure_9, figure_10, figure_11, figure_12
 from windrow.experiments.paper3.common import Run, Setup
 from windrow.model import Metrics, WindrowError
-from windrow.progress import Progress
 
 #: Twelve seconds of tuples, and segments of a fifth of a second instead of a second.
 SMALL = Setup(("punct-asc-20-40", "punct-asc-20-40"), seconds=12, every=1)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from windrow import api, planning
+from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments import catalogue
 from windrow.experiments.paper4 import (
@@ -26,7 +27,6 @@ from windrow.experiments.paper4.common import ORDERS, Point, Response, Results, 
 from windrow.experiments.paper4.driver import NEVER, ROW_S, ROW_T, STEP, TS, trace
 from windrow.experiments.paper4.server import WallClock, Work, WorkClock, finished
 from windrow.model import WindrowError
-from windrow.progress import Progress
 from windrow.workload.tables import timestamps
 
 #: Two and a half minutes instead of twenty, half the window, and fewer prices.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from windrow.bar import Progress
 from windrow.experiments import report, store
 from windrow.experiments.frame import Experiment
 from windrow.model import WindrowError
-from windrow.progress import Progress
 
 
 class Elements(HTMLParser):

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from windrow.bar import Progress
 from windrow.experiments import plot, store
 from windrow.experiments.frame import Experiment, Outcome, Panel, measured, modelled
 from windrow.model import WindrowError
-from windrow.progress import Progress
 
 
 @pytest.fixture

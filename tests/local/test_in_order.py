@@ -350,7 +350,7 @@ def test_explain_says_what_waits_and_what_is_predicted():
     ("choices", "message"),
     [
         ({"finals": {"n": "count(*)"}}, "finals leave when their key ends"),
-        ({"how": "left"}, "'a' stays alone may be known only after any time.*no window"),
+        ({"how": "left"}, "known whether a row of stream 'a' stays alone.*no window"),
     ],
 )
 def test_an_order_that_cannot_hold_is_refused(choices, message):

@@ -80,8 +80,8 @@ def test_another_condition_is_refused_where_something_stored_rests_on_it(
     choices, why, before, after
 ):
     said = refusal(plan(condition=before, **choices), plan(condition=after, **choices))
-    assert f"written with condition {before!r}, but the join has {after!r}, and stored" in said
-    assert f"rests on it: {why};" in said
+    assert f"written with condition {before!r}, but the join has {after!r}; the" in said
+    assert f"rests on the old one: {why};" in said
 
 
 def test_the_same_condition_in_other_words_is_no_change():

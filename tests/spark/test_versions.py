@@ -13,7 +13,7 @@ from pyspark.sql import functions
 
 import windrow as wr
 from windrow.operators.sizes import PIECE_BYTES
-from windrow.spark import source, versions
+from windrow.spark import auction_source, versions
 from windrow.testing import assert_same_rows
 from windrow.workload import auctions
 
@@ -54,8 +54,8 @@ def test_types_in_arrow_have_their_instants_in_utc(spark):
 
 
 def test_a_stream_of_the_data_source_ends_with_all_rows(spark, tmp_path):
-    source.register(spark)
-    reader = spark.readStream.format(source.NAME)
+    auction_source.register(spark)
+    reader = spark.readStream.format(auction_source.NAME)
     frame = reader.options(table="bids", auctions=300, seed=5, rows_per_batch=400).load()
     query = (
         frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))

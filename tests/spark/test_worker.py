@@ -5,7 +5,7 @@ import gc
 import pyarrow as pa
 import pytest
 
-from windrow.spark import output, pack, processor, source
+from windrow.spark import auction_source, output, pack, processor
 from windrow.spark.worker import begin_task
 
 
@@ -61,7 +61,10 @@ class Handle:
         (pack, lambda: list(pack.Pack(None, 0, (0,))(iter([])))),
         (output, lambda: list(output.Unpack(None)(iter([])))),
         (processor, lambda: processor.JoinProcessor(None).init(Handle())),
-        (source, lambda: list(source.Rows("bids", 1, 0, 1).read(source.Range(0, 1)))),
+        (
+            auction_source,
+            lambda: list(auction_source.Rows("bids", 1, 0, 1).read(auction_source.Range(0, 1))),
+        ),
     ],
     ids=["pack", "unpack", "join", "source"],
 )

@@ -11,8 +11,8 @@ from rich.console import Console
 
 import windrow as wr
 from windrow.api import local_join
+from windrow.bar import progress_bar
 from windrow.demo import job
-from windrow.progress import progress_bar
 from windrow.workload import auctions
 
 #: Event time of a batch.

@@ -103,12 +103,12 @@ def joined(spark: Any, count: int, batches: int) -> Any:
     The last bids come well over a window after the last auction, so every auction without a bid
     is known to be alone by then, and nothing is left undecided.
     """
-    from windrow.spark import source
+    from windrow.spark import auction_source
 
-    source.register(spark)
+    auction_source.register(spark)
     common = {"auctions": count, "seed": job.SEED}
     frames = [
-        spark.readStream.format(source.NAME)
+        spark.readStream.format(auction_source.NAME)
         .options(table=table, rows_per_batch=-(-rows // batches), **common)
         .load()
         for table, rows in (("auctions", count), ("bids", count * BIDS_PER_AUCTION))

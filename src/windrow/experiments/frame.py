@@ -33,8 +33,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from windrow.bar import Progress
 from windrow.model import WindrowError
-from windrow.progress import Progress
 
 Kind = Literal["measured", "modelled"]
 Basis = Literal["counted", "wall time"]

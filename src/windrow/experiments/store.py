@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from windrow.bar import Progress
 from windrow.experiments import plot
 from windrow.experiments.frame import Claim, Experiment, Outcome, id_order
 from windrow.model import WindrowError
-from windrow.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Looking into lists, and filling them, outside a join: snapshots, restores, counts."""
+"""Looking into lists, and filling them, outside a join: copies, restores, counts."""
 
 from __future__ import annotations
 

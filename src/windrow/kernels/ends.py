@@ -22,8 +22,8 @@ MOST_ENDS, MOST_ORPHANS, MOST_TOUCHED = 8, 6, 12
 #: Why a key has ended: punctuated by all streams, early, or its flag's time is over while another
 #: stream may still send it (a promise to no stream: only what is held for the key can go).
 MET, EARLY, LAPSED = range(3)
-#: What is told: a flag kept a row out or threw it out, the row broke a promise, or its key was
-#: taken for equal; or a flag itself is new, changed or gone.
+#: What the join is told: a flag kept a row out or threw it out, the row broke a promise, or its
+#: key was taken for equal; or a flag itself is new, changed or gone.
 REMOVED, VIOLATED, ASKED, FLAGGED, UNFLAGGED = range(5)
 
 

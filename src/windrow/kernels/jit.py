@@ -33,7 +33,7 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """A step of a kernel, compiled into each caller: calls with this many arrays are dear."""
+    """A step of a kernel, compiled into each caller: a call with this many arrays is slow."""
     compiled: F = numba.njit(inline="always", error_model="numpy", _nrt=False)(function)
     return compiled
 

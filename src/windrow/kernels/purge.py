@@ -5,8 +5,7 @@ The order is always the same: rows leave first, then their key ends.
 
 from __future__ import annotations
 
-from windrow.kernels import ends as e
-from windrow.kernels import inodes
+from windrow.kernels import ends, inodes
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
@@ -31,17 +30,17 @@ def end_orphans(
     nodes = said.nodes
     seq = ls.newest(nodes, lst, key)
     count = 0
-    while seq >= 0 and count < e.MOST_ORPHANS:
+    while seq >= 0 and count < ends.MOST_ORPHANS:
         seq, t, value, link, _ = ls.probe(nodes, lst, key, -NEVER, NEVER, seq)
         if seq >= 0:
             waits = inodes.flag_of(value) == inodes.PUNCTUATED
             if waits and inodes.last_stored(task.lists, lst, key, t + task.rules[0].span) < 0:
                 row = inodes.row_of(value)
                 latest = min(t + task.asked[stream].reach, min(bound, task.rules[0].seen))
-                e.end_key(task, said, stream, row, max(t, latest), e.EARLY)
+                ends.end_key(task, said, stream, row, max(t, latest), ends.EARLY)
                 ls.set_row(nodes, lst, seq, inodes.value_of(row, inodes.PROPAGATED))
                 of = Element(stream, t, key, row)
-                e.tell_flag(task, said, e.FLAGGED, of, inodes.PROPAGATED)
+                ends.tell_flag(task, said, ends.FLAGGED, of, inodes.PROPAGATED)
                 count += 1
             seq = link
 
@@ -93,7 +92,7 @@ def expel(
             break
         if not has_room(task, said):
             return FULL
-        if what == e.VIOLATED:
+        if what == ends.VIOLATED:
             counted.violations += 1
             counted.purged += 1
         else:
@@ -103,7 +102,7 @@ def expel(
                 counted.purged += 1
             else:
                 counted.dropped += 1
-        e.touch(task, said, what, Element(stream, ts, by.key, row), by.stream, by.row)
+        ends.touch(task, said, what, Element(stream, ts, by.key, row), by.stream, by.row)
         ls.empty(s, lst, seq)
         seq = link
     return DONE
@@ -128,13 +127,13 @@ def expire_flags(task: Task, said: Punctuations, lst: int, stream: int) -> int:
             by = Element(stream, t, key, row)
             # Its tuples have expired as well, though in a list out of order they may wait behind
             # others. A key must not end before its rows have left.
-            if expel(task, said, lst, stream, -NEVER, t + span, by, e.REMOVED) == FULL:
+            if expel(task, said, lst, stream, -NEVER, t + span, by, ends.REMOVED) == FULL:
                 return FULL
             if not has_room(task, said):
                 return FULL
             latest = t + (max(0, task.asked[stream].reach) if early else span)
             latest = max(t, min(latest, task.rules[0].seen))
-            e.end_key(task, said, stream, row, latest, e.EARLY if early else e.LAPSED)
+            ends.end_key(task, said, stream, row, latest, ends.EARLY if early else ends.LAPSED)
         ls.drop_oldest(nodes, lst)
     return DONE
 
@@ -178,10 +177,10 @@ def act(task: Task, said: Punctuations, first: int, by: Element) -> int:
     # Purge: the other's tuples of the key meet nothing any more. If the other has ended the key
     # before, what it sent a span after that is of the next life, and stays.
     last = min(t, its_t) + span
-    if expel(task, said, other, partner, -NEVER, last, by, e.REMOVED) == FULL:
+    if expel(task, said, other, partner, -NEVER, last, by, ends.REMOVED) == FULL:
         return FULL
     # Tuples of its own that came before the promise which they break: now it is known.
-    if expel(task, said, own, by.stream, t, t + span, by, e.VIOLATED) == FULL:
+    if expel(task, said, own, by.stream, t, t + span, by, ends.VIOLATED) == FULL:
         return FULL
     if not has_room(task, said):
         return FULL
@@ -206,11 +205,11 @@ def meet(task: Task, said: Punctuations, other: int, met: int, by: Element) -> N
     its_t, _, value, _ = ls.read(said.nodes, other, met)
     partner, its_row = 1 - by.stream, inodes.row_of(value)
     its = Element(partner, its_t, by.key, its_row)
-    e.touch(task, said, e.ASKED, its, by.stream, by.row)
+    ends.touch(task, said, ends.ASKED, its, by.stream, by.row)
     if inodes.flag_of(value) == inodes.PUNCTUATED:
-        e.end_key(task, said, by.stream, by.row, max(by.t, its_t), e.MET)
+        ends.end_key(task, said, by.stream, by.row, max(by.t, its_t), ends.MET)
     ls.empty(said.nodes, other, met)
-    e.tell_flag(task, said, e.UNFLAGGED, its, 0)
+    ends.tell_flag(task, said, ends.UNFLAGGED, its, 0)
 
 
 @inlined
@@ -223,12 +222,12 @@ def say_again(task: Task, said: Punctuations, own: int, mine: int, by: Element) 
     if by.t > its_t:
         if ls.append(nodes, own, by.t, by.key, inodes.value_of(by.row, its_flag), 0):
             ls.empty(nodes, own, mine)
-            e.tell_flag(task, said, e.UNFLAGGED, before, 0)
-            e.tell_flag(task, said, e.FLAGGED, by, its_flag)
+            ends.tell_flag(task, said, ends.UNFLAGGED, before, 0)
+            ends.tell_flag(task, said, ends.FLAGGED, by, its_flag)
         else:
             status = GROW
     if status == DONE:
-        e.touch(task, said, e.ASKED, before, by.stream, by.row)
+        ends.touch(task, said, ends.ASKED, before, by.stream, by.row)
     return status
 
 
@@ -237,19 +236,19 @@ def flag(task: Task, said: Punctuations, own: int, by: Element) -> int:
     """Flag the key, and its last tuple; without one it ends at once if it may."""
     t, stream = by.t, by.stream
     last = inodes.last_stored(task.lists, own, by.key, t + task.rules[0].span)
-    ends = last < 0 and task.asked[stream].early != 0
-    mark = inodes.PROPAGATED if ends else inodes.PUNCTUATED
+    over = last < 0 and task.asked[stream].early != 0
+    mark = inodes.PROPAGATED if over else inodes.PUNCTUATED
     if not ls.append(said.nodes, own, t, by.key, inodes.value_of(by.row, mark), 0):
         return GROW
-    e.tell_flag(task, said, e.FLAGGED, by, mark)
-    if ends:
+    ends.tell_flag(task, said, ends.FLAGGED, by, mark)
+    if over:
         passed = min(progress_at(task, 1 - stream, t), task.rules[0].seen)
         latest = max(t, min(t + task.asked[stream].reach, passed))
-        e.end_key(task, said, stream, by.row, latest, e.EARLY)
+        ends.end_key(task, said, stream, by.row, latest, ends.EARLY)
     elif last >= 0:
         ts, _, found, _ = ls.read(task.lists, own, last)
         tuple_ = Element(stream, ts, by.key, found & ~ls.RING)
-        e.touch(task, said, e.ASKED, tuple_, stream, by.row)
+        ends.touch(task, said, ends.ASKED, tuple_, stream, by.row)
         ls.set_row(task.lists, own, last, found | ls.RING)
     return DONE
 

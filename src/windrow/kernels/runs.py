@@ -51,7 +51,7 @@ def copy_row(source: Numbers, i: int, target: Numbers, j: int) -> None:
 
 @inlined
 def swap_rows(rows: Numbers, i: int, j: int) -> None:
-    """Each in the other's place."""
+    """Swap two rows."""
     for column in range(rows.shape[1]):
         kept = rows[i, column]
         rows[i, column] = rows[j, column]

@@ -1,8 +1,8 @@
 """Which rows of a batch take part: bad, heartbeat, late, or a tuple; null keys set apart.
 
 A bad row has no time, or one that is too far ahead. A heartbeat raises progress and is no tuple. A
-punctuation raises it like a tuple, but is none, and is never late; one with a null key, or of a
-range whose keys have rows of their own, speaks of nothing else. A tuple is late if its time is
+punctuation raises progress as a tuple does, but is no tuple and never late. One with a null key, or
+of a range whose keys have rows of their own, does nothing else. A tuple is late if its time is
 before its own stream's progress *before* the batch. A tuple with a null key never matches, so it
 goes around the join: unmatched at once where its side is preserved.
 """

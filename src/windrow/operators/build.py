@@ -22,12 +22,13 @@ def join_of(
     plan: JoinPlan,
     payloads: Sequence[Payload],
     layout: Layout,
-    told: bool = False,
+    logged: bool = False,
     coming: Coming | None = None,
 ) -> WindowJoin:
     """The join that a plan asks for.
 
-    `told`: whether a log wants to know what punctuations remove. `coming` names the rows that wait.
+    `logged`: whether there is a log, which wants to know what punctuations remove. `coming` names
+    the rows that wait.
     """
     config = JoinConfig(
         how=plan.how,
@@ -43,7 +44,7 @@ def join_of(
             lateness=max(stream.lateness for stream in plan.streams),
             fail=plan.violations == "fail",
             same=None if payloads[0].exact else same_rows(payloads),
-            told=told,
+            logged=logged,
         )
         names = [stream.name for stream in plan.streams]
         return PunctuatedJoin(config, layout, promises, names, coming)

@@ -72,7 +72,7 @@ def columns_of(stream: Stream, table: pa.Table, now: int | None = None) -> Colum
     if stream.ranged and ends is not None:
         until = plain(expressions.extract(table, stream.ends_to or ""))
         ranges = ends & until.is_valid().to_numpy(zero_copy_only=False)
-        # One without a time speaks of no key.
+        # One without a time ends no key.
         ranges = ranges if bad is None else ranges & ~bad
         ends = ends & ~ranges
     keys = [expressions.extract(table, name) for name in stream.key or ()]

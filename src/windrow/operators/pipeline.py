@@ -37,8 +37,8 @@ from windrow.state.room import HEAP, Room, allocated
 class Pipeline:
     """A plan under way: progress, stages and figures, over rows that payloads keep.
 
-    `told`: whether there is a log that wants to know what changes. It begins with `begin` or goes
-    on with `attach`.
+    `logged`: whether there is a log, which wants to know what changes. A pipeline begins with
+    `begin` or goes on with `attach`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Pipeline:
         plan: JoinPlan,
         payloads: Sequence[Payload],
         layout: Layout,
-        told: bool = False,
+        logged: bool = False,
         clock: Callable[[], float] = time.perf_counter,
         open_blob: Callable[[int], pa.RecordBatch] | None = None,
     ) -> None:
@@ -55,8 +55,8 @@ class Pipeline:
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.gate = gate_of(plan, clock)
-        self.join = join_of(plan, payloads, layout, told, lambda stream: self.gate.rows(stream))
-        self.results = results_of(plan, payloads, self._promised, told, open_blob)
+        self.join = join_of(plan, payloads, layout, logged, lambda stream: self.gate.rows(stream))
+        self.results = results_of(plan, payloads, self._promised, logged, open_blob)
         self.stages: dict[str, Stage] = {
             "gate": self.gate,
             "join": self.join,

@@ -11,8 +11,8 @@ last, so a worker that dies, a retry, another attempt or another host's commit a
 that does not match, and the bucket is rebuilt. Files carry the time of their commit: one that
 was written, cut or replaced since is noticed and not used.
 
-An arena is held under an exclusive lock. Who cannot have it works privately. Space is allocated
-before it is mapped, because a full memory file system kills whoever writes to the mapping.
+An arena is held under an exclusive lock; a task that cannot have it works on the heap. Space is
+allocated before it is mapped: a write to a mapping on a full memory file system kills the process.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Arena:
 
 
 def _sign(lock: int, owner: str) -> None:
-    """Write down in the lock's file whom the arena is used for."""
+    """Write the driver that the arena is used for into the lock's file."""
     text = owner.encode()
     if os.pread(lock, len(text) + 1, 0) != text:
         os.ftruncate(lock, 0)
@@ -299,7 +299,7 @@ def _sign(lock: int, owner: str) -> None:
 
 
 def _owner(array: Any) -> Any:
-    """What an array's memory belongs to: a mapping, or nothing we know."""
+    """What an array's memory belongs to: a mapping, or something else."""
     while isinstance(array, np.ndarray):
         array = array.base
     return array.obj if isinstance(array, memoryview) else array

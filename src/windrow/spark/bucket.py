@@ -68,7 +68,7 @@ class BucketJoin:
         self.hit: bool | None = None
         self.streams = range(len(log.streams))
         self.pipeline = Pipeline(
-            log.plan, log.payloads, layout(log.plan), told=not finite, open_blob=log.open_blob
+            log.plan, log.payloads, layout(log.plan), logged=not finite, open_blob=log.open_blob
         )
         self.keepers = Keepers(log, self.pipeline)
 

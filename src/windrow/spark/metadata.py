@@ -73,8 +73,8 @@ def _marked(plan: Any) -> Iterator[str]:
 def without_watermarks(schema: types.StructType) -> types.StructType:
     """The schema without watermarks.
 
-    A join's rows are older than its input's watermark by up to a window, so it must not be said of
-    them: Spark's own operators would drop them as late.
+    A join's rows are older than its input's watermark by up to a window, so Spark's own operators
+    would drop them as late.
     """
     fields = []
     for field in schema:

@@ -80,7 +80,7 @@ class Output:
 
     @property
     def mark(self) -> dict[str, str]:
-        """What `ts` says of its order, for whoever takes it further."""
+        """By which `ts` tells its order to a sink, or to a further join."""
         return {ORDER: self.plan.order}
 
     def nullable(self, at: int) -> bool:

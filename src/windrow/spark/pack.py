@@ -3,9 +3,8 @@
 Raw rows never go through the stateful operator, which would handle them one Python object at a
 time. A packed row has the tuples of one bucket as an Arrow blob; the rest of it is what moves
 progress, and that goes to *every* bucket, so that progress is the same everywhere. Bad rows
-(without a time, or too far ahead of the micro-batch's clock) move none; they travel in a blob of
-their own if they are kept, and else no further. Pack is no
-heartbeat of its own: it says what it saw, and a task that saw nothing says nothing.
+(without a time, or too far ahead of the micro-batch's clock) move none; if they are kept, they
+travel in a blob of their own. Pack adds no heartbeat: a task that has seen no row sends none.
 """
 
 from __future__ import annotations

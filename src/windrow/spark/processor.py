@@ -127,7 +127,7 @@ class JoinProcessor(StatefulProcessor):
                 arena.leave()
 
     def _enter(self, name: str, bucket: int) -> Arena | None:
-        """The bucket's arena. None of its name is the user's words."""
+        """The bucket's arena. Its name is made of ids and numbers only."""
         task, job = TaskContext.get(), self.job
         query = (task.getLocalProperty("sql.streaming.queryId") if task else None) or ""
         name = f"{arenas.of_query(query)}-{name}-{bucket}"

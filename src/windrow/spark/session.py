@@ -69,7 +69,7 @@ def prepare(session: SparkSession) -> None:
 
 
 def _files_are_local(session: SparkSession) -> bool:
-    """Whether tasks run here, checkpoints go to a local disk, and nobody said how to write them.
+    """Do tasks run here and checkpoints go to a local disk, and is the way to write them not set?
 
     On other file systems a retried task's file may not replace the first through `FileSystem`.
     """

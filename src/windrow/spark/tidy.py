@@ -1,7 +1,8 @@
-"""At the driver: hears of queries that start and end. When one ends, its arenas on this host go.
+"""At the driver: when a query ends, its arenas on this host are removed.
 
 Best effort. Arenas on other hosts, and those of a driver that is killed, are removed by workers of
-later queries (`arenas.py`). Spark Connect has no listener in the driver's process, so there too.
+later queries (`arenas.py`), and so are those of queries on Spark Connect, which has no listener in
+the driver's process.
 """
 
 from __future__ import annotations

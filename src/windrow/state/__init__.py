@@ -1,1 +1,1 @@
-"""Join state on the kernels: time lists, hash buckets, snapshots."""
+"""Join state on the kernels: time lists, hash buckets, runs, indexes."""

@@ -4,7 +4,7 @@
 chains. *Buckets* (paper 1): per hash bucket and stream one circular buffer that is scanned; one
 bucket is nested loops. *Counted* (count windows): one list per key and stream, which grow in
 number, behind one time list per stream. All are block lists, with list n * p + s for stream s of
-n and part p, so that growth, size, contents and snapshot are one piece of code. With punctuations
+n and part p, so that growth, size and contents are one piece of code. With punctuations
 there is a list of I-Nodes beside each list of tuples.
 """
 

@@ -1,4 +1,4 @@
-"""Python's side of the block lists: allocation, growth, snapshot.
+"""Python's side of the block lists: allocation, growth, going on with an earlier one's.
 
 The kernels in `windrow.kernels.lists` work on the arrays; here they are made, replaced by
 larger ones when a kernel reports that it lacks room, and taken over from an earlier process.

@@ -67,9 +67,9 @@ def naive_batches(
     Returns the result, and per stream the row numbers that were late. The tuples in time are
     joined as `naive_join` does: their answer does not depend on batches. With `late="keep"` the
     result has a column `kind`, and a late tuple is a row of its own (of streams the result
-    shows: a late tuple of the second stream of semi and anti is only counted). So with `bad="keep"`
-    is a bad row, whose `ts` is null; `now` is the clock, in µs, that `max_ahead` is about. `idle`
-    is about clocks, not about input, and is not simulated.
+    shows: a late tuple of the second stream of semi and anti is only counted). With `bad="keep"` a
+    bad row is one too, with null in `ts`; `now` is the clock, in µs, that `max_ahead` is about.
+    `idle` is about clocks, not about input, and is not simulated.
     """
     check(streams, how, between)
     for what, given in (("late", late), ("bad", bad)):

@@ -1,7 +1,7 @@
 """Hypothesis strategies: pairs of streams that say, and keep, where their keys end.
 
     left    a@1   a@3   END a@3   b@4             no tuple of a after 3, whatever comes later
-    right   a@2   b@5   END b@9   a@7             END a missing: nobody promised anything
+    right   a@2   b@5   END b@9   a@7             END a missing: no promise was made
 
 Punctuations come at the key's last tuple or after it, on one side, on both or on none, and some
 are said twice. Some tuples have a null key.

@@ -102,12 +102,12 @@ def closing_auctions(n: int = 10_000, seed: Seed = 0) -> tuple[pa.Table, pa.Tabl
     closed = np.arange(len(whole)) >= count
     order = np.argsort(times, kind="stable")
     bidder = _names("bidder", max(2, n // 2), count, rng)
-    nobody = pa.nulls(n, bidder.type)
+    no_bidder = pa.nulls(n, bidder.type)
     price = np.round(rng.lognormal(4.0, 0.8, count), 2)
     bids_table = pa.table(
         {
             "auction_id": pa.array(whole),
-            "bidder": pa.concat_arrays([bidder, nobody]),
+            "bidder": pa.concat_arrays([bidder, no_bidder]),
             "price": pa.concat_arrays([pa.array(price), pa.nulls(n, pa.float64())]),
             "bid_at": timestamps(times),
             "closed": pa.array(closed),

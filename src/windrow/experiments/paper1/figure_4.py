@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from windrow.bar import Progress
 from windrow.experiments.frame import (
     Claim,
     Experiment,
@@ -21,7 +22,6 @@ from windrow.experiments.frame import (
 )
 from windrow.experiments.paper1 import common
 from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, line, power
-from windrow.progress import Progress
 
 #: Rates of A; that of B is fixed by the set-up.
 RATES = (10, 20, 50, 100, 200, 500, 1000)

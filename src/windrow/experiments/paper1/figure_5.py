@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from windrow.bar import Progress
 from windrow.cost.paper1 import effective_buckets
 from windrow.experiments.frame import (
     Claim,
@@ -23,7 +24,6 @@ from windrow.experiments.frame import (
 )
 from windrow.experiments.paper1 import common
 from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, power
-from windrow.progress import Progress
 
 #: Up to the 100 distinct values they divide it, so that every bucket has as many.
 BUCKETS = (1, 2, 5, 10, 20, 25, 50, 100, 200, 400, 800)

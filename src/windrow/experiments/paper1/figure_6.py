@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from windrow.bar import Progress
 from windrow.cost.paper1 import effective_buckets
 from windrow.experiments.frame import (
     Claim,
@@ -22,7 +23,6 @@ from windrow.experiments.frame import (
 )
 from windrow.experiments.paper1 import common
 from windrow.experiments.paper1.common import PAPER, Run, Setup
-from windrow.progress import Progress
 
 SELECTIVITIES = (0.1, 0.01, 0.005)
 #: Below a number of distinct values they divide it, so that every bucket has as many.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from windrow.bar import Progress
 from windrow.cost.optimizer import cells
 from windrow.experiments.frame import (
     Claim,
@@ -27,7 +28,6 @@ from windrow.experiments.frame import (
 from windrow.experiments.paper1 import common
 from windrow.experiments.paper1.common import PAPER, STRATEGIES, Run, Setup
 from windrow.model import Invalidation
-from windrow.progress import Progress
 
 #: Rates of both streams.
 RATES = (10, 20, 50, 100, 200, 500)

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from windrow.bar import Progress
 from windrow.cost.optimizer import cells
 from windrow.cost.paper1 import stale_tuples
 from windrow.experiments.frame import (
@@ -31,7 +32,6 @@ from windrow.experiments.frame import (
 from windrow.experiments.paper1 import common
 from windrow.experiments.paper1.common import PAPER, STRATEGIES, Setup
 from windrow.model import Invalidation
-from windrow.progress import Progress
 
 SETUP = Setup(rates=(20, 2000))
 BUCKETS = 100

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, measured
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, REPEATS, WORK, Join, Run, Setup
-from windrow.progress import Progress
 
 SETUP = Setup(("punct-asc-30-40", "punct-random-30-40"), seconds=240, every=12, irrelevant=True)
 #: The paper names none for this figure; this is the smaller one of Figure 9.

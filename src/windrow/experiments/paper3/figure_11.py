@@ -14,10 +14,10 @@ propagates its value once more.
 
 from __future__ import annotations
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, measured
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, Run, Setup
-from windrow.progress import Progress
 
 SETUP = Setup(("punct-asc-30-40", "punct-random-30-40"), every=1)
 WINDOW = 1

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Mark, Outcome, Panel, claim, measured
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, Run, Setup
-from windrow.progress import Progress
 
 SETUP = Setup((None, "punct-asc-30-40"), every=1, values=15_000)
 WINDOW = 5

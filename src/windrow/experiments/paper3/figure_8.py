@@ -19,6 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from windrow.bar import Progress
 from windrow.cost import paper3
 from windrow.experiments.frame import (
     Claim,
@@ -32,7 +33,6 @@ from windrow.experiments.frame import (
 )
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import NAMES, PAPER, Run, Setup
-from windrow.progress import Progress
 from windrow.workload import Pattern
 from windrow.workload.arrivals import MICROS
 from windrow.workload.tables import START

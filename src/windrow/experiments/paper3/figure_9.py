@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, measured
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, REPEATS, WORK, Run, Setup
-from windrow.progress import Progress
 
 #: Longer steps than the paper's: a compiled join does a minute of tuples in milliseconds.
 SETUP = Setup(("punct-asc-100-40", "punct-asc-100-40"), seconds=240, every=12)

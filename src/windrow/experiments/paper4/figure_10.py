@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, modelled
 from windrow.experiments.paper4 import adapting, figure_9
 from windrow.experiments.paper4.common import PAPER, Point, Setup, percents
 from windrow.experiments.paper4.figure_9 import RATES, SETUP, C
-from windrow.progress import Progress
 
 #: As small is an improvement at low rates.
 SMALL = 0.05

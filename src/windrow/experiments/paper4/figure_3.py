@@ -6,11 +6,11 @@ the other: their results leave at 12 + tp and 12 + 2 tp (section 4).
 
 from __future__ import annotations
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, claim
 from windrow.experiments.paper4 import example
 from windrow.experiments.paper4.common import PAPER
 from windrow.experiments.paper4.driver import Trace
-from windrow.progress import Progress
 
 
 def run(progress: Progress, tp: float = example.TP) -> Outcome:

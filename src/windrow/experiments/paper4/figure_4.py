@@ -7,11 +7,11 @@ receive the three output tuples is lower than that of the Sync-Filter approach b
 
 from __future__ import annotations
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, claim
 from windrow.experiments.paper4 import example
 from windrow.experiments.paper4.common import PAPER
 from windrow.experiments.paper4.driver import Trace
-from windrow.progress import Progress
 
 
 def run(progress: Progress, tp: float = example.TP) -> Outcome:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments.frame import Claim, Experiment, Outcome, claim
 from windrow.experiments.paper4 import analytic
 from windrow.experiments.paper4.analytic import DAY, Point
 from windrow.experiments.paper4.common import PAPER
-from windrow.progress import Progress
 
 RATES = (1, 10)
 FIRST = 0.01e-6

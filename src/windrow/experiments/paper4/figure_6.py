@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, claim
 from windrow.experiments.paper4 import analytic
 from windrow.experiments.paper4.analytic import DAY, Point
 from windrow.experiments.paper4.common import PAPER
-from windrow.progress import Progress
 
 SLOW_RATES = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 FAST_RATE = 1

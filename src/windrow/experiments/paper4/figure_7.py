@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments.frame import (
     Claim,
@@ -29,7 +30,6 @@ from windrow.experiments.frame import (
 from windrow.experiments.paper4 import adapting, common
 from windrow.experiments.paper4.common import CLOSE, FAST, OVERLOAD, PAPER, WELL, Point, Setup
 from windrow.experiments.paper4.server import WallClock, WorkClock
-from windrow.progress import Progress
 
 SETUP = Setup()
 #: Loads c|w|λ_1λ_2; in the paper's set-up c is 1 µs to 1 ms.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments.frame import (
     Claim,
@@ -23,7 +24,6 @@ from windrow.experiments.frame import (
 from windrow.experiments.paper4 import adapting, common
 from windrow.experiments.paper4.common import OVERLOAD, PAPER, WELL, Point, Setup
 from windrow.experiments.paper4.figure_7 import LOADS, SETUP
-from windrow.progress import Progress
 
 
 def run(progress: Progress, setup: Setup = SETUP, loads: Sequence[float] = LOADS) -> Outcome:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from windrow.bar import Progress
 from windrow.cost import paper4
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, modelled
 from windrow.experiments.paper4 import adapting, common
 from windrow.experiments.paper4.common import PAPER, Point, Setup
-from windrow.progress import Progress
 
 SETUP = Setup()
 #: Tuples a second of the slow stream; at the last one the load is alpha.

@@ -19,8 +19,7 @@ the list is empty: then the others are appended anew and the list shrinks to the
 
 from __future__ import annotations
 
-from windrow.kernels import ends as e
-from windrow.kernels import inodes, purge
+from windrow.kernels import ends, inodes, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
@@ -109,7 +108,7 @@ def ask_nodes(task: Task, said: Punctuations, own: int, other: int, new: Element
     task.stand[0].met = its
     if mine >= 0:
         _, _, value, _ = ls.read(nodes, own, mine)
-        e.touch(task, said, e.VIOLATED, new, new.stream, inodes.row_of(value))
+        ends.touch(task, said, ends.VIOLATED, new, new.stream, inodes.row_of(value))
         task.counted[new.stream].violations += 1
         status = ASIDE
     elif its >= 0:
@@ -119,7 +118,7 @@ def ask_nodes(task: Task, said: Punctuations, own: int, other: int, new: Element
             if task.asked[new.stream].preserved and not leave(task, new.stream, new.row, new.t):
                 status = FULL
             else:
-                e.touch(task, said, e.REMOVED, new, 1 - new.stream, inodes.row_of(value))
+                ends.touch(task, said, ends.REMOVED, new, 1 - new.stream, inodes.row_of(value))
                 task.counted[new.stream].skipped += 1
     return status
 
@@ -153,12 +152,12 @@ def settle(task: Task, said: Punctuations, first: int, new: Element) -> int:
             status = FULL
         else:
             _, _, value, _ = ls.read(said.nodes, first + partner, met)
-            e.touch(task, said, e.REMOVED, new, partner, inodes.row_of(value))
+            ends.touch(task, said, ends.REMOVED, new, partner, inodes.row_of(value))
             task.counted[stream].discarded += 1
     elif over:
         status = store(task, first + stream, new, passed)
     else:
-        e.touch(task, said, e.REMOVED, new, stream, new.row)
+        ends.touch(task, said, ends.REMOVED, new, stream, new.row)
     return status
 
 

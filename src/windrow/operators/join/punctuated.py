@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import ends as told
+from windrow.kernels import ends as key_ends
 from windrow.kernels.task import Batch, Task
 from windrow.model import BEGINNING, END, WindrowError
 from windrow.operators.arrivals import Arrivals, Kind, Piece
@@ -31,7 +31,7 @@ from windrow.state.join_state import Layout, cells_of
 from windrow.state.room import HEAP, Room
 
 #: A flag is new or has changed, in what `take_flagged` tells.
-FLAGGED = told.FLAGGED
+FLAGGED = key_ends.FLAGGED
 #: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
 SameRows = Callable[
     [NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
@@ -48,7 +48,8 @@ class Promises:
     lateness: the longest of the streams'.
     fail: whether a violation is an error.
     same: compares keys; None where equal hashes are equal keys.
-    told: whether `removed` keeps the rows that flags keep out of the state or throw out of it.
+    logged: whether there is a log. It wants to know which rows flags keep out of the state or throw
+        out of it (`take_removed`), and what becomes of flags (`take_flagged`).
     """
 
     span: int
@@ -56,7 +57,7 @@ class Promises:
     lateness: int = 0
     fail: bool = False
     same: SameRows | None = None
-    told: bool = False
+    logged: bool = False
 
 
 class PunctuatedJoin(WindowJoin):
@@ -75,7 +76,7 @@ class PunctuatedJoin(WindowJoin):
         self.names = names
         asked, rules = self._task.asked, self._task.rules
         asked.early, rules.span = promises.early, promises.span
-        rules.tell = promises.told or promises.same is not None or promises.fail
+        rules.tell = promises.logged or promises.same is not None or promises.fail
         self._ends = np.empty((4, BUFFER_ROWS // 8), np.int64)
         self._touched = np.empty((6, BUFFER_ROWS), np.int64)
 
@@ -118,12 +119,12 @@ class PunctuatedJoin(WindowJoin):
         """Count tuples that break promises which still wait."""
         if len(rows):
             touched = np.zeros((6, len(rows)), np.int64)
-            touched[0], touched[1], touched[2] = told.VIOLATED, stream, rows
+            touched[0], touched[1], touched[2] = key_ends.VIOLATED, stream, rows
             touched[3], touched[4] = stream, promises
             self.counted[stream].violations += len(rows)
             self._note(touched)
 
-    def _in_order(self, ends: Sequence[Arrivals]) -> told.Punctuations:
+    def _in_order(self, ends: Sequence[Arrivals]) -> key_ends.Punctuations:
         """Punctuations that act now: by cell, in time order."""
         cells = self.state.cells
         parts = [
@@ -135,7 +136,7 @@ class PunctuatedJoin(WindowJoin):
         events = np.ascontiguousarray(events[np.lexsort((events[:, 0], cell))])
         counts = np.bincount(cell, minlength=cells)
         end = np.cumsum(counts)
-        return told.Punctuations(
+        return key_ends.Punctuations(
             self.state.nodes.arrays(), events, end - counts, end, self._ends, self._touched
         )
 
@@ -148,11 +149,12 @@ class PunctuatedJoin(WindowJoin):
     def _is_plain(self) -> bool:
         """Has nothing been punctuated? Then it is a window join like any other, at its price.
 
-        Where a log is kept, what a semi join does not store must be told, so there it never is.
+        Where there is a log, it must know what a semi or anti join does not store, and the plain
+        kernel does not tell.
         """
-        told_of = self.promises.told and self.config.how in ("semi", "anti")
+        unstored = self.promises.logged and self.config.how in ("semi", "anti")
         flagged = self._acted or self.state.punctuated()
-        return not (told_of or len(self._said.events) or flagged)
+        return not (unstored or len(self._said.events) or flagged)
 
     def _ask(self, before: Sequence[int], after: Sequence[int]) -> None:
         super()._ask(before, after)
@@ -168,7 +170,7 @@ class PunctuatedJoin(WindowJoin):
         stand.touched = stand.ends = 0
         self._note(touched)
         yield from super()._drain()
-        lapsed = ends[3] == told.LAPSED
+        lapsed = ends[3] == key_ends.LAPSED
         if any(self.promises.early):
             # The other stream's word is what ends a key then, and it will come.
             ends, lapsed = ends[:, ~lapsed], lapsed[~lapsed]
@@ -187,8 +189,8 @@ class PunctuatedJoin(WindowJoin):
         if not touched.shape[1]:
             return
         what, side, row = touched[:3]
-        removed = what <= told.VIOLATED
-        by = touched[:, what <= told.ASKED]
+        removed = what <= key_ends.VIOLATED
+        by = touched[:, what <= key_ends.ASKED]
         same = self.promises.same
         if same is not None and not same(by[1], by[2], by[3], by[4]).all():
             raise WindrowError(
@@ -196,7 +198,7 @@ class PunctuatedJoin(WindowJoin):
                 "on the other; join on another type of key, such as a number, or leave out `ends` "
                 "and `unique`"
             )
-        broken = what == told.VIOLATED
+        broken = what == key_ends.VIOLATED
         if self.promises.fail and broken.any():
             first = int(np.flatnonzero(broken)[0])
             name = self.names[int(side[first])]
@@ -205,10 +207,10 @@ class PunctuatedJoin(WindowJoin):
                 f"their key (row {int(row[first])} is the first); correct `ends` or `unique`, or "
                 "pass violations='drop'"
             )
-        if self.promises.told:
+        if self.promises.logged:
             for stream, mine in enumerate(self.removed):
                 mine.append(row[removed & (side == stream)])
-            self.flagged.append(touched[:, what >= told.FLAGGED])
+            self.flagged.append(touched[:, what >= key_ends.FLAGGED])
 
     def take_removed(self, stream: int) -> NDArray[np.int64]:
         """The rows that flags have removed since this was last asked."""

@@ -23,7 +23,7 @@ def results_of(
     plan: JoinPlan,
     payloads: Sequence[Payload],
     promised: Promised,
-    told: bool,
+    logged: bool,
     open_blob: Callable[[int], pa.RecordBatch] | None,
 ) -> Results:
     """The stage that a plan asks for.
@@ -31,7 +31,7 @@ def results_of(
     `promised` knows the punctuations that finals rest on; `open_blob` reads what was written down.
     """
     if plan.finals:
-        return Finals(plan, payloads, promised, told, open_blob)
+        return Finals(plan, payloads, promised, logged, open_blob)
     if plan.ordered:
-        return Hold(plan, told)
+        return Hold(plan, logged)
     return Plain(plan)

@@ -78,18 +78,18 @@ Promised = Callable[[int], list[tuple[Rows, Rows]]]
 
 
 class Finals(Plain):
-    """The open keys' partial results. `told`: a log wants to know what is added and taken."""
+    """The open keys' partial results. `logged`: a log wants to know what is added and taken."""
 
     def __init__(
         self,
         plan: JoinPlan,
         payloads: Sequence[Payload],
         promised: Promised,
-        told: bool = False,
+        logged: bool = False,
         open_blob: Callable[[int], pa.RecordBatch] | None = None,
     ) -> None:
         super().__init__(plan)
-        self.told = told
+        self.logged = logged
         self.promised = promised
         #: Results up to this time are settled: a punctuation that is yet to come parts none.
         self.settled = BEGINNING
@@ -233,7 +233,7 @@ class Finals(Plain):
 
     def _append(self, batch: pa.RecordBatch) -> None:
         """Store new partial rows."""
-        if self.told:
+        if self.logged:
             self._added.append((self.next_row, batch))
         self._put(self.next_row, batch, np.empty(0, np.int64))
 
@@ -306,7 +306,7 @@ class Finals(Plain):
                 "two different keys have the same 64-bit hash, so their finals cannot be told "
                 "apart; join on another type of key, such as a number"
             )
-        if self.told:
+        if self.logged:
             self._taken.append(rows)
         result = self._merge(taken.append_column(OWNER, pa.array(owners)), keys)
         self.count += result.num_rows

@@ -36,12 +36,12 @@ PIECE_ROWS = 1 << 17
 class Hold(Plain):
     """Results of a join, out in the order of their times.
 
-    `told`: a log wants to know what comes to be held.
+    `logged`: whether there is a log, which wants to know what comes to be held.
     """
 
-    def __init__(self, plan: JoinPlan, told: bool = False) -> None:
+    def __init__(self, plan: JoinPlan, logged: bool = False) -> None:
         super().__init__(plan)
-        self.told = told
+        self.logged = logged
         #: Are results of several kinds?
         self.mixed = plan.punctuate or (any(plan.preserved) and plan.how != "anti")
 
@@ -86,7 +86,7 @@ class Hold(Plain):
         rows = in_order(np.concatenate(new)) if new else np.empty((0, self.runs.width), np.int64)
         self.runs.note(len(self.runs) + len(rows))
         cut = int(np.searchsorted(rows[:, TS], self.released, side="left"))
-        if self.told:
+        if self.logged:
             self._added.append(rows[cut:])
         if self.runs.due(self.released):
             self.runs.push_sorted(rows)

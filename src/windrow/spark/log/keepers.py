@@ -1,4 +1,4 @@
-"""Who writes which part of a bucket's log, and makes it again: a keeper for what a plan has."""
+"""The keepers of a bucket's log: each writes one part of it, and restores that part."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ def _condition(before: Question, asked: Question) -> list[str]:
         return []
     return [
         f"this checkpoint was written with condition {before['condition']!r}, but the join has "
-        f"{asked['condition']!r}, and stored is what rests on it: {', '.join(rests)}; change it "
-        "back, or start from a new checkpoint"
+        f"{asked['condition']!r}; the checkpoint stores what rests on the old one: "
+        f"{', '.join(rests)}; change it back, or start from a new checkpoint"
     ]
 
 

@@ -47,7 +47,8 @@ from windrow.spark.log.tuples import REMOVED
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: How far (µs) progress may be ahead of the clock, and of the other stream, until it is told of.
+#: How far (µs) progress may be ahead of the clock, and of the other stream; beyond, it is pointed
+#: out.
 DAY = 86_400_000_000
 YEAR = 365 * DAY
 #: The setting's name, but for the stream's.

@@ -4,27 +4,27 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
-from windrow.spark import source
-from windrow.spark.source import Range, Rows, StreamReader
+from windrow.spark import auction_source
+from windrow.spark.auction_source import Range, Rows, StreamReader
 from windrow.testing import assert_same_rows
 from windrow.workload import auctions
 
 COUNT, SEED = 300, 5
-DRAWN = dict(zip(source.TABLES, auctions(COUNT, SEED), strict=True))
+DRAWN = dict(zip(auction_source.TABLES, auctions(COUNT, SEED), strict=True))
 
 
 @pytest.fixture
 def reading(spark):
-    source.register(spark)
+    auction_source.register(spark)
 
     def options(reader, table, rows_per_batch):
         given = {"auctions": COUNT, "seed": SEED, "rows_per_batch": rows_per_batch}
-        return reader.format(source.NAME).options(table=table, **given).load()
+        return reader.format(auction_source.NAME).options(table=table, **given).load()
 
     return options
 
 
-@pytest.mark.parametrize("table", source.TABLES)
+@pytest.mark.parametrize("table", auction_source.TABLES)
 def test_a_batch_has_the_generators_rows_in_their_order(spark, reading, table):
     frame = reading(spark.read, table, 100)
     assert frame.rdd.getNumPartitions() == DRAWN[table].num_rows // 100
@@ -87,6 +87,6 @@ def test_wrong_options_are_refused(options, message):
 
 
 def test_a_wrong_option_is_named_when_the_frame_is_made(spark):
-    source.register(spark)
+    auction_source.register(spark)
     with pytest.raises(Exception, match="option table is 'sales'"):
-        spark.read.format(source.NAME).option("table", "sales").load()
+        spark.read.format(auction_source.NAME).option("table", "sales").load()

@@ -1,9 +1,9 @@
 """Auctions and bids as a Spark data source, `windrow-auctions`: a stream that ends, or a batch.
 
->>> from windrow.spark import source
->>> source.register(spark)                                          # doctest: +SKIP
+>>> from windrow.spark import auction_source
+>>> auction_source.register(spark)                                  # doctest: +SKIP
 >>> bids = (
-...     spark.readStream.format(source.NAME)
+...     spark.readStream.format(auction_source.NAME)
 ...     .options(table="bids", auctions=20_000, seed=7, rows_per_batch=5_000)
 ...     .load()
 ... )                                                               # doctest: +SKIP

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from windrow.progress import progress_bar
+from windrow.bar import progress_bar
 
 
 class Terminal(io.StringIO):
