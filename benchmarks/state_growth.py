@@ -87,7 +87,7 @@ def per_tuple(live: int) -> Figures:
     took, compared, checked, matches = (
         (b - a) / (2 * (stop - warm)) for a, b in zip(before, after, strict=True)
     )
-    nbytes = allocated(run.join.state.lists.parts())
+    nbytes = allocated(run.join.state.lists.handover())
     return Figures(took * 1e9, compared, checked, matches, nbytes)
 
 

@@ -22,7 +22,7 @@ def main() -> None:
                 pass
             state = run.join.state
             live = state.live_rows(0) + state.live_rows(1)
-            each = allocated(state.lists.parts()) / live
+            each = allocated(state.lists.handover()) / live
             # From the first full window on, it is in its steady state.
             if start + batch_rows >= one.num_rows // 2:
                 worst = max(worst, each)

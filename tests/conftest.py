@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from windrow.api import local_join
 from windrow.state.room import HEAP
-from windrow.testing.contract import parts
+from windrow.testing.contract import handover
 
 # No deadlines: the first call of a kernel compiles it.
 settings.register_profile("default", deadline=None, max_examples=50)
@@ -28,7 +28,7 @@ def elsewhere():
 
     def move(join):
         fresh = local_join(join.plan)
-        fresh.attach(*parts.elsewhere(join.parts()), HEAP)
+        fresh.attach(*handover.elsewhere(join.handover()), HEAP)
         fresh.stand(join.standing())
         for mine, its in zip(fresh.progress, join.progress, strict=True):
             mine.now = its.now

@@ -10,7 +10,7 @@ from windrow.operators.arrivals import Arrivals
 from windrow.operators.gate.waiting import Waiting
 from windrow.state.numbers import ABSENT, KeyNumbers
 from windrow.state.room import HEAP
-from windrow.testing.contract import parts
+from windrow.testing.contract import handover
 
 
 def arrivals(ts):
@@ -43,7 +43,7 @@ def test_numbers_tell_colliding_keys_apart():
     assert list(numbers) == [numbers[0], numbers[1], numbers[2], numbers[0], numbers[1]]
     assert len(set(numbers)) == 3
     assert numbered.count == 3
-    again = KeyNumbers.attach(*parts.elsewhere(numbered.parts()), HEAP)
+    again = KeyNumbers.attach(*handover.elsewhere(numbered.handover()), HEAP)
     for known in (numbered, again):
         looked_up = known.numbers(1, np.array([5, 2]), hashes[:2], same, add=False)
         assert list(looked_up) == [ABSENT, numbers[2]]

@@ -16,7 +16,7 @@ from windrow.operators.join import flags as flags_module
 from windrow.operators.join.flags import Flags
 from windrow.state.room import HEAP
 from windrow.testing import assert_same_rows, naive_join
-from windrow.testing.contract.parts import elsewhere
+from windrow.testing.contract.handover import elsewhere
 
 #: Per batch and stream: how many new rows, which share of the old ones is forgotten, which are set.
 batches = st.lists(
@@ -41,7 +41,7 @@ def test_flags_move_and_are_forgotten_but_never_change(drawn):
             flags.set(stream, np.array(alive, np.int64))
             matched[stream] |= set(alive)
         if number % 3 == 2:
-            flags = Flags.attach(*elsewhere(flags.parts()), HEAP)
+            flags = Flags.attach(*elsewhere(flags.handover()), HEAP)
         for stream in range(2):
             rows = np.arange(first[stream], ends[stream])
             expected = [row in matched[stream] for row in rows]
@@ -90,7 +90,7 @@ def test_any_rows_may_stay(drawn, least, per_row):
                 flags.set(stream, met)
                 matched[stream] |= set(met.tolist())
             if number % 3 == 2:
-                flags = Flags.attach(*elsewhere(flags.parts()), HEAP)
+                flags = Flags.attach(*elsewhere(flags.handover()), HEAP)
             for stream in range(2):
                 rows = np.array(sorted(alive[stream]), np.int64)
                 assert flags.has(stream, rows)

@@ -49,7 +49,7 @@ class Fed:
 
     def __init__(self, join):
         self.join = join
-        self.parts = join.parts
+        self.handover = join.handover
 
     def process(self, arrivals, before, after):
         tuples = [side.in_time_order() for side in arrivals]
@@ -161,7 +161,7 @@ class Wrapped:
 
     def __init__(self, join, tell) -> None:
         self.join, self.tell = join, tell
-        self.parts = join.parts
+        self.handover = join.handover
 
     def process(self, arrivals, before, after):
         return self.join.process(*self.tell(arrivals, before, after))

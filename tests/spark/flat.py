@@ -106,7 +106,7 @@ def feeds(case, how, batches):
 
 def kept_by(pipeline):
     """Everything that a join holds between two batches, by name."""
-    arrays, _ = pipeline.parts()
+    arrays, _ = pipeline.handover()
     found = {}
     if pipeline.plan.finals:
         finals = pipeline.results

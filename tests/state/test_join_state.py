@@ -39,7 +39,7 @@ class Stored:
         self.rows, self.live_rows = state.rows, state.live_rows
         self.stale_rows = state.stale_rows
 
-    def parts(self):
+    def handover(self):
         return self.state.arrays(), {"parts": self.state.parts}
 
     def allocated(self):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windrow.kernels import lists as ls
 from windrow.state.lists import Lists
 from windrow.state.room import HEAP, allocated
-from windrow.testing.contract.parts import elsewhere
+from windrow.testing.contract.handover import elsewhere
 
 pytestmark = pytest.mark.kernel
 
@@ -49,7 +49,7 @@ def test_lists_on_one_pool_do_not_disturb_each_other(drawn, bits, chained):
             for key in range(5):
                 found = lists.probe(number, key).tolist()
                 assert found == [row for _, k, row in reversed(held) if k == key]
-    moved, _ = elsewhere((lists.parts(), {}))
+    moved, _ = elsewhere((lists.handover(), {}))
     again = Lists.attach(moved, chained, HEAP)
     assert [again.live_records(n)[:, :3].tolist() for n in range(3)] == list(map(list, model))
 
@@ -65,7 +65,7 @@ def test_a_list_moves_on_for_ever_in_a_few_blocks():
             range(max(3 * turn - 10, 0), 3 * turn + 3)
         )
         if turn > 20:
-            sizes.add(allocated(lists.parts()))
+            sizes.add(allocated(lists.handover()))
     assert lists.meta[0, ls.NEXT] == 1500
     assert lists.meta[0, ls.LOW] == 1500 - 13
     assert len(sizes) == 1
@@ -97,10 +97,10 @@ def test_heads_keep_up_with_the_live_records():
 
 def test_expected_records_are_made_room_for_at_once():
     lists = Lists(4, bits=4, chained=4, expected=4000)
-    before = allocated(lists.parts())
+    before = allocated(lists.handover())
     for lst in range(4):
         lists.append(lst, records(0, 950))
-    assert allocated(lists.parts()) == before
+    assert allocated(lists.handover()) == before
 
 
 def test_lists_can_be_added():

@@ -33,7 +33,7 @@ def test_rows_leave_in_order_and_only_before_the_bound(batches):
         assert runs.nbytes == runs.all().nbytes
         assert runs.peak == most
         # Others go on with the same arrays.
-        runs = Runs.attach(runs.parts("x"), "x", runs.room)
+        runs = Runs.attach(runs.handover("x"), "x", runs.room)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3), st.integers(-2, 2))))
@@ -56,7 +56,7 @@ def test_room_is_given_back():
     runs = Runs(2)
     runs.push(np.stack([np.arange(100_000), np.zeros(100_000, np.int64)], axis=1))
     assert len(runs.pop_before(99_999)) == 99_999
-    assert allocated(runs.parts("x")) < 10_000
+    assert allocated(runs.handover("x")) < 10_000
     assert runs.all().tolist() == [[99_999, 0]]
 
 

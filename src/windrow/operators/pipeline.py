@@ -29,7 +29,7 @@ from windrow.operators.progress import Progress, of_the_others
 from windrow.operators.results import results_of
 from windrow.operators.results.partials import final_schema
 from windrow.operators.sizes import RowBytes, cuts
-from windrow.operators.stage import Parts, Stage
+from windrow.operators.stage import Handover, Stage
 from windrow.state.join_state import Layout
 from windrow.state.room import HEAP, Room, allocated
 
@@ -75,17 +75,17 @@ class Pipeline:
         for stage in self.stages.values():
             stage.begin(room)
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """All stages' arrays, and what else must be known with them."""
         arrays: dict[str, NDArray[Any]] = {}
         facts = {}
         for name, stage in self.stages.items():
-            mine, facts[name] = stage.parts()
+            mine, facts[name] = stage.handover()
             arrays |= {f"{name}-{each}": array for each, array in mine.items()}
         return arrays, facts
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         for name, stage in self.stages.items():
             prefix = f"{name}-"
             mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
@@ -263,7 +263,7 @@ class Pipeline:
 
     def allocated(self) -> int:
         """The bytes of all stages' arrays, used or not."""
-        return allocated(self.parts()[0])
+        return allocated(self.handover()[0])
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

@@ -18,7 +18,7 @@ from windrow.state.room import Room
 #: Figures with a number for each stream, and figures of the whole join.
 Figures = tuple[dict[str, list[int]], dict[str, int]]
 #: Arrays by name, and plain data beside them.
-Parts = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+Handover = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 
 class Stage(Protocol):
@@ -27,11 +27,11 @@ class Stage(Protocol):
     def begin(self, room: Room) -> object:
         """Start with nothing, and arrays made in that room. What has been counted stays."""
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The arrays between two batches, as they are, and what else must be known with them."""
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
 
     def figures(self) -> Figures:
         """What `Metrics` says of it: by name, a number for each stream, or one for the join."""

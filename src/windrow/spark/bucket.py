@@ -23,7 +23,7 @@ from windrow.operators.arrivals import Arrivals, Result
 from windrow.operators.columns import Columns, columns_of
 from windrow.operators.keys import Keys
 from windrow.operators.pipeline import Pipeline
-from windrow.operators.stage import Parts
+from windrow.operators.stage import Handover
 from windrow.spark import silence
 from windrow.spark.arena import Arena
 from windrow.spark.log import blobs, question, ranges, repair, writing
@@ -120,7 +120,7 @@ class BucketJoin:
             kept.reaches = list(plan.reaches)
         return join
 
-    def _go_on(self, found: Parts | None) -> None:
+    def _go_on(self, found: Handover | None) -> None:
         """Take up where the directory says, with the stages' arrays or from the log."""
         kept, pipeline = self.log.directory, self.pipeline
         for progress, now in zip(pipeline.progress, kept.progress, strict=True):
@@ -168,7 +168,7 @@ class BucketJoin:
         directory.token = secrets.token_hex(16)
         log.store.set_directory(directory.to_text())
         if log.arena is not None:
-            arrays, facts = pipeline.parts()
+            arrays, facts = pipeline.handover()
             log.arena.commit(directory.token, arrays, {**facts, "layout": meaning(self.plan)})
 
     def _take_in(self, stream: int, packed: Sequence[Packed]) -> list[Arrived]:

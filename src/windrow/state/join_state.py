@@ -216,9 +216,9 @@ class JoinState:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Every array by name."""
-        found = self.lists.parts()
+        found = self.lists.handover()
         if self.layout.nodes:
-            found |= {NODES + name: array for name, array in self.nodes.parts().items()}
+            found |= {NODES + name: array for name, array in self.nodes.handover().items()}
         return found
 
     @classmethod

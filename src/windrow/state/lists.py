@@ -66,7 +66,7 @@ class Lists:
 
     # -- the arrays themselves -------------------------------------------------------------
 
-    def parts(self) -> dict[str, NDArray[Any]]:
+    def handover(self) -> dict[str, NDArray[Any]]:
         """Every array by name: what `attach` needs to go on with the very same memory."""
         return {**self.arrays()._asdict(), "meta_room": self._meta_room}
 

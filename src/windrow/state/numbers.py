@@ -94,16 +94,16 @@ class KeyNumbers:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def handover(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """The arrays as they are, and how many keys there are."""
-        arrays = {f"numbers_{name}": array for name, array in self.lists.parts().items()}
+        arrays = {f"numbers_{name}": array for name, array in self.lists.handover().items()}
         return {**arrays, "stands": self.stands}, {"keys": self.count}
 
     @classmethod
     def attach(
         cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room
     ) -> KeyNumbers:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         prefix = "numbers_"
         mine = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         numbers = cls(room)

@@ -60,13 +60,13 @@ class RowIndex:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> dict[str, NDArray[Any]]:
+    def handover(self) -> dict[str, NDArray[Any]]:
         """The arrays as they are."""
-        return self.lists.parts()
+        return self.lists.handover()
 
     @classmethod
     def attach(cls, arrays: dict[str, NDArray[Any]], room: Room) -> RowIndex:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         index = cls.__new__(cls)
         index.lists = Lists.attach(arrays, 1, room)
         return index

@@ -131,13 +131,13 @@ class Runs:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self, name: str) -> dict[str, NDArray[Any]]:
+    def handover(self, name: str) -> dict[str, NDArray[Any]]:
         """Every array, under names that begin with this one."""
         return {f"{name}_rows": self.rows, f"{name}_heap": self.heap, f"{name}_meta": self.meta}
 
     @classmethod
     def attach(cls, arrays: dict[str, NDArray[Any]], name: str, room: Room) -> Runs:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         runs = cls.__new__(cls)
         runs.room = room
         runs.rows, runs.heap = arrays[f"{name}_rows"], arrays[f"{name}_heap"]

@@ -23,7 +23,7 @@ from windrow.model import BEGINNING, END, JoinPlan
 from windrow.operators.arrivals import Arrivals, Rows
 from windrow.operators.gate.broken import broken
 from windrow.operators.gate.waiting import Waiting
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState
 from windrow.state.room import HEAP, Room
 
@@ -173,15 +173,15 @@ class Gate:
             found["ends"] = self.ends
         return found
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The arrays as they are."""
         arrays: dict[str, NDArray[Any]] = {}
         for name, waiting in self._waiting().items():
-            arrays |= waiting.parts(name)
+            arrays |= waiting.handover(name)
         return arrays, {}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         self.begin()
         streams = len(self.plan.streams)
         for name in self._waiting():

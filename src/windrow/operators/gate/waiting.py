@@ -52,18 +52,18 @@ class Waiting:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self, name: str) -> dict[str, NDArray[Any]]:
+    def handover(self, name: str) -> dict[str, NDArray[Any]]:
         """Every array, under names that begin with this one."""
         found: dict[str, NDArray[Any]] = {}
         for stream, runs in enumerate(self.streams):
-            found |= runs.parts(f"{name}_{stream}")
+            found |= runs.handover(f"{name}_{stream}")
         return found
 
     @classmethod
     def attach(
         cls, arrays: dict[str, NDArray[Any]], name: str, streams: int, room: Room
     ) -> Waiting:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         waiting = cls.__new__(cls)
         waiting.streams = [Runs.attach(arrays, f"{name}_{s}", room) for s in range(streams)]
         return waiting

@@ -19,7 +19,7 @@ from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
 from windrow.model import CountWindow, Window
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
-from windrow.operators.stage import Parts
+from windrow.operators.stage import Handover
 from windrow.state.join_state import Layout
 from windrow.state.numbers import KeyNumbers, SameKey
 from windrow.state.room import HEAP, Room
@@ -93,14 +93,14 @@ class CountJoin(WindowJoin):
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """As of a window join, with the numbers of keys."""
-        arrays, facts = super().parts()
-        more, further = self.numbers.parts()
+        arrays, facts = super().handover()
+        more, further = self.numbers.handover()
         return {**arrays, **more}, {**facts, **further}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         super().attach(arrays, facts, room)
         self.numbers = KeyNumbers.attach(arrays, facts, room)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import Matched
-from windrow.operators.stage import Parts
+from windrow.operators.stage import Handover
 from windrow.state.room import HEAP, Room
 
 MATCHED, NOTED = 1, 2
@@ -155,14 +155,14 @@ class Flags:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The arrays as they are, and what they mean."""
         facts = {"base": self.base, "ends": self.ends, "size": self.size}
         return {"flags": self.bytes, "pinned": self.pinned}, facts
 
     @classmethod
     def attach(cls, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> Flags:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         flags = cls(len(facts["base"]), room)
         flags.base, flags.ends, flags.size = (list(facts[n]) for n in ("base", "ends", "size"))
         flags.bytes, flags.pinned = arrays["flags"], arrays["pinned"]

@@ -26,7 +26,7 @@ from windrow.model import BEGINNING, END, WindrowError
 from windrow.operators.arrivals import Arrivals, Kind, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import BUFFER_ROWS, Coming, JoinConfig, WindowJoin
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import Layout, cells_of
 from windrow.state.room import HEAP, Room
 
@@ -253,13 +253,13 @@ class PunctuatedJoin(WindowJoin):
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
-        arrays, facts = super().parts()
+        arrays, facts = super().handover()
         return arrays, {**facts, "seen": self._seen, "acted": self._acted}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         super().attach(arrays, facts, room)
         self._forget()
         self._seen, self._acted = facts["seen"], facts["acted"]

@@ -31,7 +31,7 @@ from windrow.model import How, Invalidation
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
 from windrow.state.room import HEAP, Room
 
@@ -233,13 +233,13 @@ class WindowJoin:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
-        arrays, facts = self.flags.parts()
+        arrays, facts = self.flags.handover()
         return {**self.state.arrays(), **arrays}, {**facts, "parts": self.state.parts}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         self.state = JoinState.attach(self.layout, facts["parts"], arrays, room)
         self.flags = Flags.attach(arrays, facts, room)
 

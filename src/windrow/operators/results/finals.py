@@ -59,7 +59,7 @@ from windrow.operators.results.partials import (
 )
 from windrow.operators.results.plain import Plain
 from windrow.operators.sizes import RowBytes, bounded, cuts
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.room import HEAP, Room
 from windrow.state.row_index import RowIndex
 
@@ -405,9 +405,9 @@ class Finals(Plain):
             self._put(first, batch, taken)
         self.next_row = next_row
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The index's arrays as they are, and what else must be known."""
-        arrays = {f"finals_{name}": array for name, array in self.index.parts().items()}
+        arrays = {f"finals_{name}": array for name, array in self.index.handover().items()}
         return arrays, {"next_partial": self.next_row}
 
     def find(self, first: int, blob: int) -> None:
@@ -415,7 +415,7 @@ class Finals(Plain):
         self.store.add(first, blob)
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place. The rows are in blobs: `find`."""
+        """Go on with the arrays of `handover`, in place. The rows are in blobs: `find`."""
         self.begin()
         own = {
             name.removeprefix("finals_"): array

@@ -18,7 +18,7 @@ from windrow.model import BEGINNING, JoinPlan
 from windrow.operators.arrivals import Kind, Mixture, Piece, Result
 from windrow.operators.results.plain import Plain, reaches_output
 from windrow.operators.results.trigger import trigger
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.room import HEAP, Room
 from windrow.state.runs import Runs, in_order
 
@@ -141,12 +141,12 @@ class Hold(Plain):
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """The arrays as they are, and what else must be known."""
-        return self.runs.parts("hold"), {}
+        return self.runs.handover("hold"), {}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
-        """Go on with the arrays of `parts`, in place."""
+        """Go on with the arrays of `handover`, in place."""
         self.begin()
         self.runs = Runs.attach(arrays, "hold", room)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.model import JoinPlan
 from windrow.operators.arrivals import Piece, Rows
-from windrow.operators.stage import Figures, Parts
+from windrow.operators.stage import Figures, Handover
 from windrow.state.room import HEAP, Room
 
 
@@ -51,7 +51,7 @@ class Plain:
         """There is nothing to begin with."""
         return self
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """None."""
         return {}, {}
 

@@ -22,8 +22,8 @@ from windrow.testing.contract.feeds import (
     random_feed,
     two_in_three,
 )
+from windrow.testing.contract.handover import Handover, elsewhere
 from windrow.testing.contract.keys import key_pool
-from windrow.testing.contract.parts import Parts, elsewhere
 
 
 class Results(Protocol):
@@ -50,7 +50,7 @@ class Operator(Protocol):
     ) -> Iterable[Results]:
         """Join a batch, given each stream's progress before and after it."""
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """Its arrays as they are, and what else must be known with them."""
 
 
@@ -68,7 +68,7 @@ class OperatorUnderTest:
     """
 
     make: Callable[[Question], Operator]
-    attach: Callable[[Question, Parts], Operator]
+    attach: Callable[[Question, Handover], Operator]
     arrivals: Callable[[Rows, Rows, Rows], Any]
     stored: Callable[[Any, int], Rows]
     eager: bool = True
@@ -153,7 +153,7 @@ def _go_on(
     found = []
     for batch in batches:
         found += run(under_test, operator, [batch])
-        operator = under_test.attach(question, elsewhere(operator.parts()))
+        operator = under_test.attach(question, elsewhere(operator.handover()))
     _assert_same(found, answer(question, feed), question, batches)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.model import BEGINNING, END
+from windrow.testing.contract.handover import Handover, elsewhere
 from windrow.testing.contract.keys import key_pool
-from windrow.testing.contract.parts import Parts, elsewhere
 
 Rows = NDArray[np.int64]
 
@@ -40,7 +40,7 @@ class TupleState(Protocol):
     def allocated(self) -> int:
         """The bytes that are allocated, used or not."""
 
-    def parts(self) -> Parts:
+    def handover(self) -> Handover:
         """Its arrays as they are, and what else must be known with them."""
 
 
@@ -49,7 +49,7 @@ class StateUnderTest:
     """Factories of one state structure, new and on arrays; how many streams it is for."""
 
     make: Callable[[], TupleState]
-    attach: Callable[[Parts], TupleState]
+    attach: Callable[[Handover], TupleState]
     streams: int = 2
 
 
@@ -189,7 +189,7 @@ def goes_on_elsewhere(under_test: StateUnderTest, seed: int = 0) -> None:
     """Its arrays, in other memory, are the same state, and what follows there stays there."""
     run = _Run(under_test, seed, disorder=seed % 2 * 4)
     for turn in range(4):
-        taken, model = elsewhere(run.state.parts()), run.model.copy()
+        taken, model = elsewhere(run.state.handover()), run.model.copy()
         run.steps(5)
         _assert_same_contents(under_test.attach(elsewhere(taken)), model, run.keys)
         run.state, run.model = under_test.attach(taken), model
