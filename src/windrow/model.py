@@ -227,8 +227,8 @@ class Metrics:
     streams had punctuated. `finals` are the rows that left for them, `partials` the rows that are
     held for keys that are open.
 
-    In order: tuples `waiting` to be joined and results `held`, when the join stopped and at most,
-    and how often the adaptive policy has switched.
+    In order: tuples `waiting` to be joined (under count windows without an order, too) and results
+    `held`, when the join stopped and at most, and how often the adaptive policy has switched.
     """
 
     batches: int = 0

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from windrow.demo import on_spark
 from windrow.model import BatchMetrics
-from windrow.spark import live
+from windrow.spark.tools import live
 
 START = dt.datetime(2026, 1, 1, 23, 30, tzinfo=dt.UTC)
 PAIR = {"auc": 1234, "bid": 5678}

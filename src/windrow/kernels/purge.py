@@ -1,6 +1,7 @@
 """What punctuations do to the lists: purge, expiry with rings and flags, compaction.
 
-The order is always the same: rows leave first, then their key ends.
+The order is always the same: rows leave first, then their key ends. A punctuation acts between two
+streams: its own, and its partner.
 """
 
 from __future__ import annotations

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: One number for each stream of a figure that belongs to streams, otherwise one.
 Numbers = tuple[int, ...]
-PerStream = Callable[["Pipeline", int], int]
-Whole = Callable[["Pipeline"], int]
 
 
 @dataclass(frozen=True)

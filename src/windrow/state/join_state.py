@@ -78,7 +78,8 @@ class JoinState:
             room=room,
         )
         nodes = layout.streams * layout.parts if layout.nodes else 0
-        self.nodes = Lists(nodes, bits=NODE_BITS, chained=nodes, room=room)
+        # Without punctuations there are none, which is no reason for arrays in a room.
+        self.nodes = Lists(nodes, bits=NODE_BITS, chained=nodes, room=room if nodes else HEAP)
 
     def _lay_out(self, layout: Layout) -> None:
         self.layout = layout

@@ -61,6 +61,15 @@ def kept_from(task: Task, lst: int, stream: int, t: int) -> int:
     return found
 
 
+@inlined
+def expire_list(task: Task, lst: int, stream: int, t: int) -> int:
+    """Drop what is out of its window at time t. FULL: the buffer is."""
+    keep_from, status = kept_from(task, lst, stream, t), DONE
+    if keep_from > -NEVER:
+        status = expire(task, lst, stream, keep_from)
+    return status
+
+
 @kernel
 def append_group(task: Task, batch: Batch, t: int) -> int:
     """Append all tuples of a time. GROW: call again after that."""
@@ -86,12 +95,12 @@ def expire_group(task: Task, batch: Batch, t: int) -> int:
     """Drop what a group's tuples have driven out. FULL: the buffer is; calling again goes on."""
     for stream in range(task.asked.shape[0]):
         if task.asked[stream].kind != PER_KEY:
-            if expire(task, stream, stream, kept_from(task, stream, stream, t)) == FULL:
+            if expire_list(task, stream, stream, t) == FULL:
                 return FULL
         else:
             for k in range(batch.at[stream], task.groups[stream].end):
                 lst = list_of(task, stream, batch.tuples[k, 3])
-                if expire(task, lst, stream, kept_from(task, lst, stream, t)) == FULL:
+                if expire_list(task, lst, stream, t) == FULL:
                     return FULL
     return DONE
 

@@ -55,8 +55,10 @@ class Gate:
         """Start with nothing waiting."""
         streams = len(self.plan.streams)
         self.joined = [BEGINNING] * streams
-        self.tuples = Waiting(streams, room)
-        self.ends = Waiting(streams, room)
+        # Arrays that are never used would be files for nothing.
+        used = self._waiting_names()
+        self.tuples = Waiting(streams, room if "tuples" in used else HEAP)
+        self.ends = Waiting(streams, room if "ends" in used else HEAP)
         return self
 
     # -- a batch ---------------------------------------------------------------------------
@@ -70,8 +72,7 @@ class Gate:
             ready = self.tuples.pass_on(tuples, [min(after)] * len(after))
             reached = [self._reached(stream, after) for stream in range(len(after))]
         else:
-            # Some may have waited until it opened.
-            ready = self.tuples.pass_on(tuples, [END] * len(after))
+            ready = self._let_in(tuples)
             reached = list(after)
         self.joined = [max(now, new) for now, new in zip(before, reached, strict=True)]
         if not self.plan.punctuated:
@@ -83,6 +84,12 @@ class Gate:
         said = self.ends.pass_on(self._said(ends, ready), [now + 1 for now in after])
         ready, breaches = self._kept(ready)
         return Passed(ready, before, self.joined, said, breaches)
+
+    def _let_in(self, tuples: Sequence[Arrivals]) -> list[Arrivals]:
+        """All of them, with those that have waited until the gate opened."""
+        if self.plan.ordered:
+            return self.tuples.pass_on(tuples, [END] * len(tuples))
+        return [side.in_time_order() for side in tuples]
 
     def _reached(self, stream: int, after: Sequence[int]) -> int:
         """How far a stream is joined where input waits.
@@ -164,27 +171,23 @@ class Gate:
 
     # -- memory that outlives a process ----------------------------------------------------
 
-    def _waiting(self) -> dict[str, Waiting]:
-        """What may wait under this plan, by name."""
-        found = {}
-        if self.plan.counted or self.plan.waits:
-            found["tuples"] = self.tuples
-        if self.plan.punctuated:
-            found["ends"] = self.ends
-        return found
+    def _waiting_names(self) -> list[str]:
+        """What may wait under this plan."""
+        used = {"tuples": self.plan.counted or self.plan.waits, "ends": self.plan.punctuated}
+        return [name for name, waits in used.items() if waits]
 
     def handover(self) -> Handover:
         """The arrays as they are."""
         arrays: dict[str, NDArray[Any]] = {}
-        for name, waiting in self._waiting().items():
-            arrays |= waiting.handover(name)
+        for name in self._waiting_names():
+            arrays |= getattr(self, name).handover(name)
         return arrays, {}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `handover`, in place."""
         self.begin()
         streams = len(self.plan.streams)
-        for name in self._waiting():
+        for name in self._waiting_names():
             setattr(self, name, Waiting.attach(arrays, name, streams, room))
 
     def standing(self) -> dict[str, Any]:

@@ -151,6 +151,9 @@ class PunctuatedJoin(WindowJoin):
 
         Where there is a log, it must know what a semi or anti join does not store, and the plain
         kernel does not tell.
+
+        The plain loop knows nothing of rings on stored tuples. There are some only while there are
+        I-Nodes, or once a punctuation has acted.
         """
         unstored = self.promises.logged and self.config.how in ("semi", "anti")
         flagged = self._acted or self.state.punctuated()
