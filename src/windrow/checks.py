@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast, get_args
 
@@ -38,6 +39,10 @@ HOWS: dict[str, How] = {
 
 #: Arguments that the signatures have, but that this version only takes at their defaults.
 LATER = {"memory": "data-driven memory"}
+
+#: A result has a row of each stream, and each tuple that arrives may probe all others: beyond this
+#: number streams are better joined in several steps.
+MOST_STREAMS = 8
 
 #: Beyond these, a state would be all overhead, or a count would overflow.
 MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40}
@@ -274,7 +279,7 @@ def not_yet(arguments: dict[str, tuple[object, object]]) -> None:
 
 
 def streams(given: Sequence[object]) -> tuple[Stream, ...]:
-    """Two streams that can meet."""
+    """Streams that can meet."""
     for stream in given:
         if not isinstance(stream, Stream):
             raise WindrowError(
@@ -282,16 +287,39 @@ def streams(given: Sequence[object]) -> tuple[Stream, ...]:
                 "windrow.stream(data, name=..., key=..., time=...)"
             )
     chosen = tuple(stream for stream in given if isinstance(stream, Stream))
-    if len(chosen) != 2:
-        raise WindrowError(f"this version joins two streams, but got {len(chosen)}")
-    one, two = chosen
-    if one.name.lower() == two.name.lower():
+    if len(chosen) < 2:
+        raise WindrowError(f"a join takes two streams or more, but got {len(chosen)}")
+    if len(chosen) > MOST_STREAMS:
         raise WindrowError(
-            f"two streams are called {two.name!r} (case does not count); give each its own name"
+            f"a join takes {MOST_STREAMS} streams at most, but got {len(chosen)}: each tuple that "
+            "arrives would search the state of all others; join some of them first, and the result "
+            "with the rest"
         )
-    _same_keys(one, two)
-    _same_clock(one, two)
+    for one, two in combinations(chosen, 2):
+        if one.name.lower() == two.name.lower():
+            raise WindrowError(
+                f"two streams are called {two.name!r} (case does not count); give each its own name"
+            )
+        _same_keys(one, two)
+        _same_clock(one, two)
     return chosen
+
+
+def many(chosen: Sequence[Stream], kind: How, between: object) -> None:
+    """What is about two streams only."""
+    if len(chosen) == 2:
+        return
+    names = ", ".join(repr(stream.name) for stream in chosen)
+    if kind in ("right", "full"):
+        raise WindrowError(
+            f"how={kind!r} joins two streams, but got {len(chosen)} ({names}); of more, use inner, "
+            "left, semi or anti, which are of the first stream against all others"
+        )
+    if between is not None:
+        raise WindrowError(
+            f"between is about the times of two streams, but got {len(chosen)} ({names}); give "
+            "each a window"
+        )
 
 
 def _same_keys(one: Stream, two: Stream) -> None:
@@ -369,8 +397,12 @@ def bounded(streams: Sequence[Stream], between: object) -> None:
             raise WindrowError(
                 f"stream {stream.name!r} has no window, so its state would grow for ever; give it "
                 "window='10 minutes' (or windrow.rows(n)), or the join between=(lo, hi), or say "
-                "where the other stream's keys end (ends= or unique=True)"
+                f"where the keys of {_named(others)} end (ends= or unique=True)"
             )
+
+
+def _named(streams: Sequence[Stream]) -> str:
+    return " and ".join(repr(stream.name) for stream in streams)
 
 
 def in_order(plan: JoinPlan) -> None:

@@ -40,9 +40,11 @@ class Explanation:
         layout = choice.layout
         expected = f", about {layout.expected:,} live tuples expected" if self.statistics else ""
         lines.append(f"state: {layout.structure}, {layout.parts} parts{expected}")
+        if len(plan.streams) > 2:
+            lines.append(_probing(plan, self.statistics))
         if plan.ordered:
             lines += _order(plan)
-            if self.statistics is not None:
+            if self.statistics is not None and len(plan.streams) == 2:
                 lines += _responses(Prediction.of(plan, choice, self.statistics))
         return "\n".join(lines)
 
@@ -83,8 +85,25 @@ def _punctuations(plan: JoinPlan) -> str:
     early = [name for at, name in said if plan.early(at)]
     ways = [f"when its last tuple of {name} has left, by {name}'s word" for name in early]
     if len(said) == len(plan.streams):
-        ways.insert(0, "when both streams have said so")
-    return "a key ends " + (", or ".join(ways) if ways else "for neither side: both would have to")
+        whole = "both" if len(plan.streams) == 2 else "all"
+        ways.insert(0, f"when {whole} streams have said so")
+    if not ways:
+        two = len(plan.streams) == 2
+        return "a key ends " + ("for neither side: both would have to" if two else "for no stream")
+    return "a key ends " + ", or ".join(ways)
+
+
+def _probing(plan: JoinPlan, statistics: Statistics | None) -> str:
+    """In which order the streams are probed, as far as it can be told."""
+    names = [stream.name for stream in plan.streams]
+    if statistics is None:
+        return "probing: by the matches that each bucket finds, fewest first"
+    expected = sorted(zip(statistics.matches(plan), names, strict=True))
+    if plan.how in ("semi", "anti"):
+        # One result of a row of the first stream is all that is wanted.
+        expected.sort(key=lambda pair: pair[1] != names[0])
+    order = ", then ".join(f"{name} ({matches:.3g} matches)" for matches, name in expected)
+    return f"probing: {order}, and anew by what is found"
 
 
 # -- order -----------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ def for_tables(asked: JoinPlan, tables: Sequence[TablePayload]) -> Choice:
 
 
 def statistics(tables: Sequence[TablePayload]) -> Statistics:
-    """What the optimizer asks of two tables."""
-    one, two = (table.columns.tuples() for table in tables)
+    """What the optimizer asks of tables."""
+    columns = [column for table in tables for column in table.columns.tuples()]
     ending = any(
         table.stream.unique or (table.columns.ends is not None and table.columns.ends.any())
         for table in tables
     )
-    return replace(Statistics.of(*one, *two), ending=ending)
+    return replace(Statistics.of(*columns), ending=ending)
 
 
 def on_spark(asked: JoinPlan) -> Choice:

@@ -88,6 +88,9 @@ class Stream:
     ranged: bool = False
     #: How its users call types and columns; the zone of its predicates' times.
     dialect: Dialect = TABLES
+    #: The part of a join's condition that is about this stream alone. A tuple that fails it is
+    #: mute: it counts in a count window and matches nothing.
+    only: str | None = None
 
     @property
     def punctuated(self) -> bool:
@@ -102,6 +105,9 @@ class JoinPlan:
     streams: tuple[Stream, ...]
     how: How = "inner"
     condition: str | None = None
+    #: Its parts that are about several streams; those about one are with that stream (`only`). Of
+    #: two streams the whole condition is one part.
+    conjuncts: tuple[str, ...] = ()
     between: tuple[int, int] | None = None
     closed: bool = True
     late: Literal["drop", "keep"] = "drop"
@@ -227,6 +233,9 @@ class Metrics:
     streams had punctuated. `finals` are the rows that left for them, `partials` the rows that are
     held for keys that are open.
 
+    Of more than two streams, `probes` counts how often each was probed and `found` the tuples that
+    were found, so `probe_order` has the streams with the fewest matches a probe first.
+
     In order: tuples `waiting` to be joined (under count windows without an order, too) and results
     `held`, when the join stopped and at most, and how often the adaptive policy has switched.
     """
@@ -248,6 +257,8 @@ class Metrics:
     discarded: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     flags: dict[str, int] = field(default_factory=dict)
+    probes: dict[str, int] = field(default_factory=dict)
+    found: dict[str, int] = field(default_factory=dict)
     comparisons: int = 0
     checks: int = 0
     candidates: int = 0
@@ -265,6 +276,20 @@ class Metrics:
     held_bytes: int = 0
     peak_held: int = 0
     switches: int = 0
+
+    @property
+    def probe_order(self) -> tuple[str, ...]:
+        """The streams in the order in which they are best probed, by what probes have found."""
+        return probe_order(self.probes, self.found)
+
+
+def probe_order(probes: dict[str, int], found: dict[str, int]) -> tuple[str, ...]:
+    """The streams that were probed, those with the fewest matches a probe first.
+
+    >>> probe_order({"imp": 10, "clk": 100, "buy": 0}, {"imp": 5, "clk": 20, "buy": 0})
+    ('clk', 'imp')
+    """
+    return tuple(sorted((n for n, k in probes.items() if k), key=lambda n: found[n] / probes[n]))
 
 
 @dataclass(frozen=True)
@@ -292,6 +317,8 @@ class BatchMetrics:
     beats: dict[str, int]
     punctuations: dict[str, int]
     violations: dict[str, int]
+    probes: dict[str, int]
+    found: dict[str, int]
     matches: int
     unmatched: int
     ended: int
@@ -316,3 +343,8 @@ class BatchMetrics:
     pack_seconds: float
     join_seconds: float
     unpack_seconds: float
+
+    @property
+    def probe_order(self) -> tuple[str, ...]:
+        """As of `Metrics`, by this micro-batch."""
+        return probe_order(self.probes, self.found)

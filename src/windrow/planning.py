@@ -60,8 +60,11 @@ def plan(
     checks.not_yet({"memory": (memory, "window")})
     chosen = checks.streams(streams)
     checks.bounded(chosen, between)
+    kind = checks.how(how)
+    checks.many(chosen, kind, between)
     words = reading.dialect_of(chosen[0].data)
     condition = reading.condition(condition, chosen, words)
+    chosen, conjuncts = reading.parts(condition, chosen, words)
     if algorithm == "hash" and chosen[0].key is None:
         raise WindrowError(
             "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
@@ -69,8 +72,9 @@ def plan(
     endings.heeding(chosen, algorithm, invalidation, violations)
     asked = JoinPlan(
         streams=chosen,
-        how=checks.how(how),
+        how=kind,
         condition=condition,
+        conjuncts=conjuncts,
         between=_between(between),
         closed=checks.choice(closed, (True, False), "closed"),
         late="keep" if checks.choice(late, ("drop", "keep"), "late") == "keep" else "drop",

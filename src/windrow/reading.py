@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +51,28 @@ def condition(given: Any, streams: Sequence[Stream], dialect: Dialect) -> str | 
         with checks.said(column):
             expressions.condition(text, {stream.name: stream.schema for stream in streams}, dialect)
     return text
+
+
+def parts(
+    text: str | None, streams: Sequence[Stream], dialect: Dialect
+) -> tuple[tuple[Stream, ...], tuple[str, ...]]:
+    """The streams with what a condition asks of each alone, and its parts about several.
+
+    Of two streams the condition stays whole: a restart may change it, so what it would keep out of
+    the state must be there.
+    """
+    if text is None or len(streams) == 2:
+        return tuple(streams), () if text is None else (text,)
+    found = expressions.conjuncts(text, {s.name: s.schema for s in streams}, dialect)
+    own = {
+        stream.name: [part.sql for part in found if part.streams == {stream.name}]
+        for stream in streams
+    }
+    chosen = tuple(
+        replace(stream, only=" AND ".join(f"({sql})" for sql in own[stream.name]) or None)
+        for stream in streams
+    )
+    return chosen, tuple(part.sql for part in found if len(part.streams) != 1)
 
 
 def one_key_a_row(

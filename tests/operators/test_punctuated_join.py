@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.kernels.task import Buffers
 from windrow.testing import assert_same_rows, duckdb_join, naive_join
 from windrow.testing.punctuated import BATCHES, punctuated_cases
 
@@ -163,8 +162,9 @@ def test_every_kind_in_tiny_buffers(how, case):
     plan = wr.plan(*case.streams, **case.options)
     run = local_join(plan)
     small = run.join
-    matches, gone = small._task.out
-    small._task = small._task._replace(out=Buffers(matches[:, :1], gone[:, :1]))
+    out = small._task.out
+    out = out._replace(matches=out.matches[:, :1], gone=out.gone[:, :1])
+    small._task = small._task._replace(out=out)
     small._ends, small._touched = small._ends[:, :8], small._touched[:, :12]
     table = pa.Table.from_batches(list(run.record_batches(run.pieces())), run.schema)
     assert_same_rows(table, naive_join(*case.streams, **case.options))

@@ -7,8 +7,9 @@ the constants of nested loops and Equation (2) with those of the time list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -49,37 +50,39 @@ class Statistics:
     ending: whether there are punctuations in the streams.
     """
 
-    rates: tuple[float, float]
+    rates: tuple[float, ...]
     distinct: int
-    rows: tuple[int, int] | None = None
+    rows: tuple[int, ...] | None = None
     ending: bool = field(default=False, repr=False)
 
     @classmethod
-    def of(
-        cls,
-        ts_one: NDArray[np.int64],
-        hashes_one: NDArray[np.int64],
-        ts_two: NDArray[np.int64],
-        hashes_two: NDArray[np.int64],
-    ) -> Statistics:
-        """Estimates from a sample of each stream's event times (µs) and key hashes.
+    def of(cls, *columns: NDArray[np.int64]) -> Statistics:
+        """Estimates from a sample of each stream's event times (µs) and key hashes, in turns.
 
         >>> ts = np.arange(0, 10_000_000, 1000)
         >>> Statistics.of(ts, ts % 7, ts, ts % 7)
         Statistics(rates=(1000.1..., 1000.1...), distinct=7, rows=(10000, 10000))
         """
         rng = np.random.default_rng(0)
-        one, two = _sample(len(ts_one), rng), _sample(len(ts_two), rng)
+        times, hashes = columns[::2], columns[1::2]
+        rows = tuple(len(ts) for ts in times)
+        looked_at = [_sample(count, rng) for count in rows]
+        sampled = [mine[at] for mine, at in zip(hashes, looked_at, strict=True)]
+        pairs = combinations(range(len(rows)), 2)
         return cls(
-            rates=(_rate(ts_one[one], len(ts_one)), _rate(ts_two[two], len(ts_two))),
-            distinct=_distinct(hashes_one[one], hashes_two[two], len(ts_one) + len(ts_two)),
-            rows=(len(ts_one), len(ts_two)),
+            rates=tuple(_rate(ts[at], len(ts)) for ts, at in zip(times, looked_at, strict=True)),
+            distinct=min(_distinct(sampled[i], sampled[k], rows[i] + rows[k]) for i, k in pairs),
+            rows=rows,
         )
 
-    def windows(self, plan: JoinPlan) -> tuple[float, float]:
+    def windows(self, plan: JoinPlan) -> tuple[float, ...]:
         """Seconds a tuple of each stream stays; no longer than the stream itself lasts."""
-        one, two = (self._window(stream, reach) for stream, reach in enumerate(plan.reaches))
-        return one, two
+        return tuple(self._window(stream, reach) for stream, reach in enumerate(plan.reaches))
+
+    def matches(self, plan: JoinPlan) -> tuple[float, ...]:
+        """Stored tuples of each stream that a probe is expected to find."""
+        pairs = zip(self.rates, self.windows(plan), strict=True)
+        return tuple(rate * window / self.distinct for rate, window in pairs)
 
     def _window(self, stream: int, reach: int) -> float:
         # A reach of less than nothing (a range that excludes 0) stores next to nothing.
@@ -89,7 +92,7 @@ class Statistics:
         return min(seconds, self.rows[stream] / self.rates[stream])
 
     def live(self, plan: JoinPlan) -> int:
-        """Tuples of both streams in their windows at one time."""
+        """Tuples of all streams in their windows at one time."""
         windows = self.windows(plan)
         live = sum(rate * window for rate, window in zip(self.rates, windows, strict=True))
         return round(min(live, MOST_EXPECTED))
@@ -146,18 +149,20 @@ def _costs(
     """Equation (1), and Equation (2) for the time list and for paper 1's buckets.
 
     The heads of a time list grow with its state, so only the distinct keys limit how finely it
-    parts the tuples; buckets stay as many as they are.
+    parts the tuples; buckets stay as many as they are. Of many streams the pairs' costs are added
+    up, as if each tuple probed all others.
     """
-    one, two = statistics.rates
-    windows = statistics.windows(plan)
-    costs: dict[AccessPath, float] = {
-        "nested-loops": paper1.wnl_total(one, two, *windows, prices["nested-loops"])
-    }
+    windows, distinct = statistics.windows(plan), statistics.distinct
+    buckets = paper1.effective_buckets(plan.buckets or BUCKETS, distinct)
+    costs: dict[AccessPath, float] = {"nested-loops": 0.0}
     if plan.streams[0].key is not None:
-        distinct = statistics.distinct
-        buckets = paper1.effective_buckets(plan.buckets or BUCKETS, distinct)
-        costs["hash"] = paper1.whj_total(one, two, *windows, distinct, prices["hash"])
-        costs["buckets"] = paper1.whj_total(one, two, *windows, buckets, prices["buckets"])
+        costs |= {"hash": 0.0, "buckets": 0.0}
+    for i, k in combinations(range(len(plan.streams)), 2):
+        of = (statistics.rates[i], statistics.rates[k], windows[i], windows[k])
+        costs["nested-loops"] += paper1.wnl_total(*of, prices["nested-loops"])
+        if "hash" in costs:
+            costs["hash"] += paper1.whj_total(*of, distinct, prices["hash"])
+            costs["buckets"] += paper1.whj_total(*of, buckets, prices["buckets"])
     return costs
 
 
@@ -261,15 +266,21 @@ def cells(live: int, streams: int) -> int:
 
 
 def _numbers(case: Case) -> str:
-    one, two = case.statistics.rates
-    windows = case.statistics.windows(case.plan)
+    rates = in_words([_short(rate) for rate in case.statistics.rates])
+    windows = in_words([_short(window) for window in case.statistics.windows(case.plan)])
     costs = ", ".join(f"{path} {_short(seconds)}" for path, seconds in case.costs.items())
     keyed = case.plan.streams[0].key is not None
     keys = f", about {case.statistics.distinct:,} keys" if keyed else ""
-    return (
-        f"{_short(one)} and {_short(two)} tuples a second kept for {_short(windows[0])} and "
-        f"{_short(windows[1])} s{keys}, cost in seconds a second: {costs}"
-    )
+    return f"{rates} tuples a second kept for {windows} s{keys}, cost in seconds a second: {costs}"
+
+
+def in_words(parts: Sequence[str]) -> str:
+    """A list as people write it.
+
+    >>> in_words(["1", "2", "3"]), in_words(["1", "2"])
+    ('1, 2 and 3', '1 and 2')
+    """
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _short(number: float) -> str:

@@ -18,6 +18,7 @@ What the text means is Spark's SQL, with these rules where engines differ:
 from __future__ import annotations
 
 from windrow.expressions.aggregates import aggregate
+from windrow.expressions.conjuncts import Conjunct, conjuncts
 from windrow.expressions.normal import normal
 from windrow.expressions.paths import extract, resolve, trail
 from windrow.expressions.qualifiers import plainly
@@ -27,9 +28,11 @@ from windrow.expressions.types import common as exact_type
 
 __all__ = [
     "ColumnRef",
+    "Conjunct",
     "Expression",
     "aggregate",
     "condition",
+    "conjuncts",
     "exact_type",
     "extract",
     "normal",

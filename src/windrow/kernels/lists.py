@@ -52,9 +52,10 @@ RING = 1 << 60
 
 #: Per list. From DISORDER on, times never decrease; NEWEST is the time appended last. DEAD counts
 #: records in [LOW, NEXT) that a punctuation has emptied; PEAK is the most there were without them.
-#: Its heads and its segments are regions of shared arrays: where they begin, how many (2^k).
-LOW, NEXT, DISORDER, NEWEST, PEAK, HEADS_AT, HEADS, SEGMENTS_AT, SEGMENTS, DEAD = range(10)
-LIST_COLUMNS = 10
+#: Its heads and its segments are regions of shared arrays: where they begin, how many (2^k). LOOKED
+#: is where another list has been looked at on its behalf (`kernels.forsake`).
+LOW, NEXT, DISORDER, NEWEST, PEAK, HEADS_AT, HEADS, SEGMENTS_AT, SEGMENTS, DEAD, LOOKED = range(11)
+LIST_COLUMNS = 11
 
 #: Per pool. Free blocks hang on FREE, never-used ones begin at FRESH; while the pool grows,
 #: blocks [MOVED, SPLIT) still sit in the old records. A block has 2^BITS records.

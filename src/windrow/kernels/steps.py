@@ -63,7 +63,7 @@ def leave(task: Task, stream: int, row: int, ts: int) -> bool:
         gone = task.out.gone
         room = n < gone.shape[1]
         if room:
-            gone[0, n], gone[1, n], gone[2, n] = row, ts, stream
+            gone[0, n], gone[1, n], gone[2, n], gone[3, n] = row, ts, stream, 0
             task.stand[0].gone = n + 1
     return room
 

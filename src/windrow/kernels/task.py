@@ -6,6 +6,8 @@
           work     one record                   comparisons, checks, keys that ended
           stand    one record                   part, step, scan pointer, how full buffers are
           groups   a record for each stream     the count join's tuples of one time
+          cursor   a record for each level      the search for combinations of many streams
+          probing  the order of many streams    and where a condition is asked
           matched, lists, matches, gone         flags, state, and where results go
 
 A record has named fields and a compiled kernel reads one as fast as a plain array, so
@@ -65,22 +67,35 @@ ASKED = _records(
     "reach", "before", "after", "preserved", "kind", "count", "early", "shift", "first_row"
 )
 #: Of the join: what to emit, whether to mark, the strategy; how long a punctuation's flag lives
-#: after its time, whether to tell what flags touch, and a time that no tuple so far is after.
-RULES = _records("emit", "mark", "strategy", "span", "tell", "seen")
+#: after its time, whether to tell what flags touch, and a time that no tuple so far is after; of
+#: many streams whether the first's rows count once, and may leave before their reach is passed.
+RULES = _records("emit", "mark", "strategy", "span", "tell", "seen", "once", "forsake")
 #: Of a stream: tuples inserted and dropped; with punctuations tuples purged, discarded on the fly,
-#: skipped without a probe, and in breach of a promise, and punctuations that acted.
-COUNTED = _records("inserted", "dropped", "purged", "discarded", "skipped", "violations", "acted")
+#: skipped without a probe, and in breach of a promise, and punctuations that acted; of many streams
+#: how often it was probed, and the tuples that were found.
+COUNTED = _records(
+    "inserted", "dropped", "purged", "discarded", "skipped", "violations", "acted",
+    "probes", "found",
+)  # fmt: skip
 #: Stored tuples looked at by probes and by invalidation; keys that ended, and of those early.
 WORK = _records("comparisons", "checks", "ended", "early")
 #: The part of the batch, the step within a tuple, the scan pointer; how full each buffer is; the
 #: list that is being compacted, up to where; the I-Node that an arriving tuple has met; and of the
-#: tuple that a RUNG is about, its key and the largest time of its results, less the reach.
+#: tuple that a RUNG is about, its key and the largest time of its results, less the reach; of many
+#: streams the level of the search, how many partial combinations there are, the one that is being
+#: extended, and how many tuples may arrive until the kernel stops to be asked anew.
 STAND = _records(
     "part", "step", "scan", "matches", "gone", "ends", "touched",
     "compacted", "compacted_to", "met", "rung_key", "rung_time",
+    "level", "partials", "extended", "patience",
 )  # fmt: skip
 #: The count join's group of equal times: how far it is appended, and where it ends.
 GROUP = _records("at", "end")
+#: A level of the search for combinations (level 0 is the tuple that arrives): its stream, the list
+#: that is probed, where the scan stands, and the sequence number that the list had come to when
+#: the tuple arrived; what is bound, as row id and time; of all that is bound so far the largest
+#: time, and the time that all of it reaches.
+CURSOR = _records("stream", "lst", "scan", "mark", "row", "ts", "newest", "limit")
 
 
 class Element(NamedTuple):
@@ -120,11 +135,24 @@ class Buffers(NamedTuple):
     """Where results go.
 
     matches: by row, the row ids of all streams, then their times.
-    gone: (row id, time, stream) of tuples that left unmatched.
+    gone: (row id, time, stream, early) of tuples that left unmatched. Early: it has been emptied.
+    partials: combinations of some of many streams, which the condition is asked about.
     """
 
     matches: NDArray[np.int64]
     gone: NDArray[np.int64]
+    partials: NDArray[np.int64]
+
+
+class Probing(NamedTuple):
+    """In which order many streams are probed, the same for each that arrives.
+
+    order: the streams; the one that a tuple has arrived on is left out.
+    asks: [stream that a tuple has arrived on, level]: whether the condition is asked there.
+    """
+
+    order: NDArray[np.int64]
+    asks: NDArray[np.bool_]
 
 
 class Task(NamedTuple):
@@ -136,6 +164,8 @@ class Task(NamedTuple):
     work: Records
     stand: Records
     groups: Records
+    cursor: Records
+    probing: Probing
     matched: Matched
     lists: ListArrays
     out: Buffers
@@ -155,9 +185,13 @@ def new(streams: int, rows: int) -> Task:
         work=records(WORK),
         stand=records(STAND),
         groups=records(GROUP, streams),
+        cursor=records(CURSOR, streams),
+        probing=Probing(np.arange(streams), np.zeros((streams, streams), np.bool_)),
         matched=Matched(np.zeros(1, np.uint8), np.zeros(0, np.int64)),
         lists=ListArrays(none, none, flat, flat, flat, none, flat),
-        out=Buffers(np.empty((2 * streams, rows), np.int64), np.empty((3, rows), np.int64)),
+        out=Buffers(
+            np.empty((2 * streams, rows), np.int64), np.empty((4, rows), np.int64), none.copy()
+        ),
     )
 
 
@@ -165,6 +199,16 @@ def new(streams: int, rows: int) -> Task:
 def progress_at(task: Task, stream: int, t: int) -> int:
     """A stream's progress while the batch is at time t: never ahead of either."""
     return max(task.asked[stream].before, min(t, task.asked[stream].after))
+
+
+@inlined
+def passed_at(task: Task, stream: int, t: int) -> int:
+    """How far all other streams are while the batch is at time t."""
+    least = END
+    for other in range(task.asked.shape[0]):
+        if other != stream:
+            least = min(least, progress_at(task, other, t))
+    return least
 
 
 @inlined

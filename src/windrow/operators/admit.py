@@ -3,8 +3,9 @@
 A bad row has no time, or one that is too far ahead. A heartbeat raises progress and is no tuple. A
 punctuation raises progress as a tuple does, but is no tuple and never late. One with a null key, or
 of a range whose keys have rows of their own, does nothing else. A tuple is late if its time is
-before its own stream's progress *before* the batch. A tuple with a null key never matches, so it
-goes around the join: unmatched at once where its side is preserved.
+before its own stream's progress *before* the batch. A tuple with a null key never matches, nor does
+a mute one (it fails the condition's part about its stream), so they go around the join: unmatched
+at once where their stream is preserved.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Admitted:
     newest_beat: int | None
     #: The bad rows that are at hand.
     bad_rows: Arrivals = field(default_factory=Arrivals.empty)
+    #: Those with a key that are mute.
+    mute: Arrivals = field(default_factory=Arrivals.empty)
 
 
 def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
@@ -49,7 +52,10 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
     times = ts if no_time is None else ts[~no_time]
     beat_times = ts[beats_ok] if beats_ok is not None else ts[:0]
     late = ts < before if len(times) and int(times.min()) < before else None
-    apart = _either(_either(no_tuple, late), null)
+    mute = None if columns.mute is None else columns.mute[start:stop]
+    if mute is not None and null is not None:
+        mute = mute & ~null
+    apart = _either(_either(_either(no_tuple, late), null), mute)
 
     def arrivals(chosen: NDArray[np.bool_] | None) -> Arrivals:
         rows = np.arange(start, stop) if chosen is None else np.flatnonzero(chosen) + start
@@ -60,10 +66,15 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
     none = np.zeros(stop - start, np.bool_)
     is_tuple = None if no_tuple is None else ~no_tuple
     late_rows = none if late is None else (late if is_tuple is None else late & is_tuple)
-    keyless = none if null is None else null & ~late_rows & (True if is_tuple is None else is_tuple)
+
+    def aside(which: NDArray[np.bool_] | None) -> Arrivals:
+        if which is None:
+            return Arrivals.empty()
+        return arrivals(which & ~late_rows & (True if is_tuple is None else is_tuple))
+
     return Admitted(
         tuples=arrivals(None if apart is None else ~apart),
-        keyless=arrivals(keyless),
+        keyless=aside(null),
         late=arrivals(late_rows),
         ends=arrivals(none if ends_ok is None else ends_ok & (True if null is None else ~null)),
         bad=0 if bad is None else int(bad.sum()),
@@ -71,6 +82,7 @@ def admit(columns: Columns, start: int, stop: int, before: int) -> Admitted:
         newest=int(times.max()) if len(times) else None,
         newest_beat=int(beat_times.max()) if len(beat_times) else None,
         bad_rows=Arrivals.empty() if bad is None else arrivals(bad),
+        mute=aside(mute),
     )
 
 

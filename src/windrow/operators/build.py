@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.model import JoinPlan
-from windrow.operators.join.counted import CountJoin
+from windrow.model import JoinPlan, Stream
+from windrow.operators.join.counted import CountJoin, Nulls
+from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
-from windrow.operators.join.window import Coming, JoinConfig, Verify, WindowJoin
+from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.payload import Payload, Rows
 from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.join_state import Layout
@@ -35,7 +36,9 @@ def join_of(
         reaches=plan.reaches,
         preserved=plan.preserved,
         invalidation=plan.invalidation,
-        verify=verifier(plan, payloads),
+        same=None if payloads[0].exact else same_as_first(payloads),
+        parts=parts_of(plan, payloads),
+        logged=logged,
     )
     if plan.punctuated:
         promises = Promises(
@@ -44,7 +47,6 @@ def join_of(
             lateness=max(stream.lateness for stream in plan.streams),
             fail=plan.violations == "fail",
             same=None if payloads[0].exact else same_rows(payloads),
-            logged=logged,
         )
         names = [stream.name for stream in plan.streams]
         return PunctuatedJoin(config, layout, promises, names, coming)
@@ -52,7 +54,17 @@ def join_of(
         return WindowJoin(config, layout, coming)
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
     windows, nulls = [s.window for s in plan.streams], [p.null_keys for p in payloads]
-    return CountJoin(config, layout, windows, nulls, same, coming)
+    mutes = [mutes_of(*each) for each in zip(plan.streams, payloads, strict=True)]
+    return CountJoin(config, layout, windows, nulls, mutes, same, coming)
+
+
+def mutes_of(stream: Stream, payload: Payload) -> Nulls:
+    """Tells which rows fail the part of the condition that is about their stream alone."""
+    if stream.only is None:
+        return lambda rows: np.zeros(len(rows), np.bool_)
+    test = expressions.predicate(stream.only, stream.name, stream.schema, stream.dialect)
+    part = judge_of(test, {stream.name: 0}, [payload])
+    return lambda rows: ~part.holds([rows])
 
 
 def same_key(payloads: Sequence[Payload], asking: int) -> SameKey:
@@ -83,43 +95,46 @@ def same_rows(payloads: Sequence[Payload]) -> SameRows:
     return same
 
 
-def verifier(plan: JoinPlan, payloads: Sequence[Payload]) -> Verify | None:
-    """Judges candidates where equal hashes do not settle it: wide keys, a condition."""
+def same_as_first(payloads: Sequence[Payload]) -> Verify:
+    """Judges whether candidates have equal keys, where equal hashes do not settle it."""
     first, others = payloads[0], payloads[1:]
-    exact = first.exact
-    condition = None
-    if plan.condition is not None:
-        schemas = {stream.name: stream.schema for stream in plan.streams}
-        condition = expressions.condition(plan.condition, schemas, plan.dialect)
-    if exact and condition is None:
-        return None
-    holds = None if condition is None else judge(condition, plan, payloads)
 
-    def verify(rows: Sequence[Rows]) -> NDArray[np.bool_]:
+    def same(rows: Sequence[Rows]) -> NDArray[np.bool_]:
         verdict = np.ones(len(rows[0]), np.bool_)
-        if not exact:
-            for other, its in zip(others, rows[1:], strict=True):
-                verdict &= first.same_keys(rows[0], other, its)
-        if holds is not None:
-            verdict[verdict] = holds([mine[verdict] for mine in rows])
+        for other, its in zip(others, rows[1:], strict=True):
+            verdict &= first.same_keys(rows[0], other, its)
         return verdict
 
-    return verify
+    return same
 
 
-def judge(condition: expressions.Expression, plan: JoinPlan, payloads: Sequence[Payload]) -> Verify:
-    """Whether the condition holds, candidate by candidate; of wide columns few at a time."""
+def parts_of(plan: JoinPlan, payloads: Sequence[Payload]) -> tuple[Part, ...]:
+    """The parts of the condition that are about several streams, and their judges."""
+    schemas = {stream.name: stream.schema for stream in plan.streams}
     numbers = {stream.name: number for number, stream in enumerate(plan.streams)}
-    paths = [
-        [path for name, path in condition.columns if numbers[name] == stream]
-        for stream in range(len(payloads))
-    ]
+    found = []
+    for sql in plan.conjuncts:
+        compiled = expressions.condition(sql, schemas, plan.dialect)
+        found.append(judge_of(compiled, numbers, payloads))
+    return tuple(found)
+
+
+def judge_of(
+    condition: expressions.Expression, numbers: Mapping[str, int], payloads: Sequence[Payload]
+) -> Part:
+    """Whether a condition holds, candidate by candidate; of wide columns few at a time.
+
+    `numbers`: which of the payloads a stream's is.
+    """
+    paths: dict[int, list[str]] = {}
+    for name, path in condition.columns:
+        paths.setdefault(numbers[name], []).append(path)
 
     def holds(rows: Sequence[Rows]) -> NDArray[np.bool_]:
         verdict = np.empty(len(rows[0]), np.bool_)
         sizes: RowBytes = 0.0
-        for payload, mine, wanted in zip(payloads, rows, paths, strict=True):
-            sizes = sizes + payload.sizes(mine, wanted)
+        for stream, wanted in paths.items():
+            sizes = sizes + payloads[stream].sizes(rows[stream], wanted)
         for start, stop in cuts(sizes, len(verdict)):
             inputs = {
                 (name, path): payloads[numbers[name]].column(path, rows[numbers[name]][start:stop])
@@ -129,4 +144,5 @@ def judge(condition: expressions.Expression, plan: JoinPlan, payloads: Sequence[
             verdict[start:stop] = held.to_numpy(zero_copy_only=False)
         return verdict
 
-    return holds
+    # One that names none is asked once all are bound.
+    return Part(frozenset(paths) or frozenset(numbers.values()), holds)

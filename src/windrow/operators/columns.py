@@ -19,7 +19,8 @@ from windrow.operators.keys import Keys, hash_keys
 class Columns:
     """Times (µs), keys, and which rows are bad, heartbeats, punctuations of a key or of a range.
 
-    None: no row is. `ahead`: how many of the bad ones have a time that is too far ahead.
+    None: no row is. `ahead`: how many of the bad ones have a time that is too far ahead. `mute`:
+    the rows that fail the part of the condition about this stream alone.
     """
 
     ts: NDArray[np.int64]
@@ -29,6 +30,7 @@ class Columns:
     ends: NDArray[np.bool_] | None = None
     ranges: NDArray[np.bool_] | None = None
     ahead: int = 0
+    mute: NDArray[np.bool_] | None = None
 
     def tuples(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Times and key hashes of the rows that are tuples."""
@@ -77,7 +79,10 @@ def columns_of(stream: Stream, table: pa.Table, now: int | None = None) -> Colum
         ends = ends & ~ranges
     keys = [expressions.extract(table, name) for name in stream.key or ()]
     ahead = 0 if early is None else int(early.sum())
-    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges, ahead)
+    mute = None
+    if stream.only is not None:
+        mute = ~marked(stream.only, stream.name, table, stream.dialect)
+    return Columns(ts, hash_keys(keys, table.num_rows), bad, beats, ends, ranges, ahead, mute)
 
 
 def marked(

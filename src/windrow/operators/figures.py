@@ -78,6 +78,8 @@ FIGURES: tuple[Figure, ...] = (
     _whole("finals", "counter"),
     _whole("partials", "gauge"),
     # What is joined.
+    Figure("probes", "counter"),
+    Figure("found", "counter"),
     _whole("comparisons", "counter"),
     _whole("checks", "counter"),
     _whole("candidates", "counter"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import pyarrow as pa
@@ -146,7 +146,14 @@ def key_types(plan: JoinPlan) -> list[pa.DataType]:
             for stream, path in zip(plan.streams, paths, strict=True)
         ]
         alike = len({plain_type(kind) for kind in kinds}) == 1
-        found.append(kinds[0] if alike else common_type(*kinds))
+        found.append(kinds[0] if alike else reduce(_wider, kinds))
+    return found
+
+
+def _wider(one: pa.DataType, two: pa.DataType) -> pa.DataType:
+    """Of two types of which it is known that they meet."""
+    found = common_type(one, two)
+    assert found is not None, (one, two)
     return found
 
 

@@ -3,7 +3,7 @@
 admitted --> progress --> gate --> join --> results --> Arrow
                 |                             |
                 +--- late, bad -------------------------> around it all
-                +--- null keys of a preserved stream ---> around the join
+                +--- null keys, mute tuples of a preserved stream --> around the join
 """
 
 from __future__ import annotations
@@ -148,29 +148,35 @@ class Pipeline:
 
     def arrivals(self, stream: int, part: Admitted) -> Arrivals:
         """The tuples of a batch that the join wants."""
+        wanted = [part.tuples]
         if self.join.counts_keyless(stream):
-            return Arrivals.concatenate([part.tuples, part.keyless])
-        return part.tuples
+            wanted.append(part.keyless)
+        if self.join.counts_mute(stream):
+            wanted.append(part.mute)
+        return Arrivals.concatenate([each for each in wanted if len(each.ts)])
 
     def _note(self, stream: int, part: Admitted) -> None:
         name = self.names[stream]
-        self.metrics.tuples[name] += len(part.tuples.ts) + len(part.keyless.ts)
+        self.metrics.tuples[name] += sum(
+            len(each.ts) for each in (part.tuples, part.keyless, part.mute)
+        )
         self.metrics.late[name] += len(part.late.ts)
         self.metrics.bad[name] += part.bad
         self.metrics.beats[name] += part.beats
 
     def _aside(self, stream: int, part: Admitted) -> Iterator[Result]:
-        """What goes around: rows that are only kept, and null keys of a preserved stream."""
+        """What goes around: rows that are only kept, and those that match nothing and leave."""
         streams = len(self.names)
         if self.plan.late == "keep" and stream in self.plan.shown and len(part.late.ts):
             yield Piece.alone("late", streams, stream, part.late.row, part.late.ts)
         if self.plan.bad_of(stream) == "keep" and len(part.bad_rows.ts):
             yield Piece.alone("bad", streams, stream, part.bad_rows.row, part.bad_rows.ts)
-        if self.plan.preserved[stream] and len(part.keyless.ts):
-            self.join.unmatched += len(part.keyless.ts)
-            yield from self.results.take(
-                Piece.alone("unmatched", streams, stream, part.keyless.row, part.keyless.ts)
-            )
+        for alone in (part.keyless, part.mute):
+            if self.plan.preserved[stream] and len(alone.ts):
+                self.join.unmatched += len(alone.ts)
+                yield from self.results.take(
+                    Piece.alone("unmatched", streams, stream, alone.row, alone.ts)
+                )
 
     # -- results ---------------------------------------------------------------------------
 

@@ -205,6 +205,7 @@ class BucketJoin:
             keyless=_shifted(part.keyless, first),
             late=_shifted(part.late, first),
             ends=_shifted(part.ends, first),
+            mute=_shifted(part.mute, first),
             bad=sum(row.bad for row in mine),
             bad_rows=self._pass_by(side, mine),
             beats=sum(row.beats for row in mine),
@@ -262,14 +263,15 @@ def _together(parts: Sequence[Columns]) -> Columns:
     hashes = np.concatenate([none, *(part.keys.hashes for part in parts)])
     ts = np.concatenate([none, *(part.ts for part in parts)])
     marks = []
-    for found in ([part.ends for part in parts], [part.ranges for part in parts]):
+    for name in ("ends", "ranges", "mute"):
+        found = [getattr(part, name) for part in parts]
         filled = [
             np.zeros(len(part.ts), np.bool_) if mine is None else mine
             for part, mine in zip(parts, found, strict=True)
         ]
         marks.append(np.concatenate(filled) if any(m is not None for m in found) else None)
     keys = Keys(hashes, null if null.any() else None, ())
-    return Columns(ts, keys, ends=marks[0], ranges=marks[1])
+    return Columns(ts, keys, ends=marks[0], ranges=marks[1], mute=marks[2])
 
 
 def _shifted(arrivals: Arrivals, first: int) -> Arrivals:

@@ -1,14 +1,15 @@
 """A plan on Spark: source -> pack -> union -> exchange by bucket -> join -> shape.
 
 stream A --mapInArrow(pack)--+
-                             union --groupBy(bucket)--> stateful join --select(struct)-->
-stream B --mapInArrow(pack)--+
+stream B --mapInArrow(pack)--union --groupBy(bucket)--> stateful join --select(struct)-->
+      ...                    |
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -122,8 +123,7 @@ def join(plan: JoinPlan) -> DataFrame:
         back_to=repair.asked(spark, bare),
     )
     joined = (
-        packed[0]
-        .union(packed[1])
+        reduce(type(packed[0]).union, packed)
         .groupBy("bucket")
         .transformWithStateInPandas(JoinProcessor(job), output.travelling(), "Append", "None")
     )

@@ -17,10 +17,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import contents, inodes, purge
+from windrow.kernels import combine, contents, inodes, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations
-from windrow.kernels.loops import buckets, counted, punctuated, time_lists
+from windrow.kernels.loops import (
+    buckets,
+    counted,
+    many_buckets,
+    many_counted,
+    many_time_lists,
+    punctuated,
+    time_lists,
+)
 from windrow.kernels.task import GROW, Batch, Task
 from windrow.state.lists import Lists
 from windrow.state.room import HEAP, Room
@@ -36,6 +44,12 @@ LOOPS: dict[Structure, Callable[[Task, Batch], int]] = {
     "time-list": time_lists.join_time_lists,
     "buckets": buckets.join_buckets,
     "counted": counted.join_counted,
+}
+#: And over more.
+MANY: dict[Structure, Callable[[Task, Batch], int]] = {
+    "time-list": many_time_lists.join_many_time_lists,
+    "buckets": many_buckets.join_many_buckets,
+    "counted": many_counted.join_many_counted,
 }
 NODES = "nodes_"
 
@@ -99,11 +113,15 @@ class JoinState:
 
         The task's own lists are replaced by this state's.
         """
-        loop = LOOPS[self.structure]
+        loop = (LOOPS if self.streams == 2 else MANY)[self.structure]
         while (status := loop(task._replace(lists=self.lists.arrays()), batch)) == GROW:
             self.lists.make_room()
         self.lists.forget_old()
         return status
+
+    def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
+        """Go on with partial combinations, bound up to a level, until a buffer is full."""
+        return combine.extend(task._replace(lists=self.lists.arrays()), partials, level)
 
     def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
         """The same with punctuations, whose I-Nodes are this state's too."""

@@ -36,6 +36,8 @@ from windrow.model import END
 
 #: Parts that are none: the partner has no such key; the tuple's own key is null.
 ABSENT, KEYLESS = -1, -2
+#: A part at or below this is that of a mute tuple, which only counts: so much less the part.
+MUTE = -16
 #: A scan pointer that says: start with the newest.
 FRESH_SCAN = -9
 
@@ -44,6 +46,8 @@ FRESH_SCAN = -9
 def list_of(task: Task, stream: int, part: int) -> int:
     """The list of a stream where a part's tuples are; negative if there is none."""
     lst = stream
+    if part <= MUTE:
+        part = MUTE - part
     if task.asked[stream].kind == PER_KEY:
         lst = task.asked.shape[0] * part + stream if part > 0 else ABSENT
     return lst
@@ -83,7 +87,9 @@ def append_group(task: Task, batch: Batch, t: int) -> int:
             new, part = element(batch, stream, group.at), batch.tuples[group.at, 3]
             link = ls.UNCHAINED if part == KEYLESS else 0
             lst = list_of(task, stream, part)
-            if not ls.append(task.lists, lst, t, new.key, new.row, link):
+            # In a list of one key, no tuple of another key is ever found.
+            key = new.key ^ 1 if part <= MUTE else new.key
+            if not ls.append(task.lists, lst, t, key, new.row, link):
                 return GROW
             task.counted[stream].inserted += 1
             group.at += 1

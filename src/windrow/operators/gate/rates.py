@@ -11,6 +11,7 @@ a few tuples there is nothing to go by, and the load counts as none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from math import exp
 from typing import Any
 
@@ -74,17 +75,18 @@ class Rates:
         return self.seconds / self.pairs if self.pairs else 0.0
 
     def load(self) -> float:
-        """The largest c·T_X·λ_X·λ_Y of any two streams: paper 4's c|w|λ_1λ_2."""
+        """The sum of c·T·λ_X·λ_Y over the pairs of streams, T being the longer of their windows.
+
+        Of two streams it is paper 4's c|w|λ_1λ_2.
+        """
         if min(self.seen) < FEWEST or self.elapsed < 1:
             return 0.0
         rates = self.per_second()
         products = [
-            reach / SECOND * rates[one] * rates[two]
-            for one, reach in enumerate(self.reaches)
-            for two in range(len(rates))
-            if one != two
+            max(self.reaches[one], self.reaches[two]) / SECOND * rates[one] * rates[two]
+            for one, two in combinations(range(len(rates)), 2)
         ]
-        return self.cost() * max(products)
+        return self.cost() * sum(products)
 
     def snapshot(self) -> dict[str, Any]:
         """As plain data."""

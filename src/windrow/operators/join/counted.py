@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.loops.counted import KEYLESS
+from windrow.kernels.loops.counted import KEYLESS, MUTE
 from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
 from windrow.model import CountWindow, Window
 from windrow.operators.arrivals import Arrivals
@@ -35,6 +35,7 @@ class CountJoin(WindowJoin):
     windows: the streams' windows.
     nulls: per stream, which of some row ids have a null key. They match nothing, but where the
         window counts the whole stream they count.
+    mutes: per stream, which of some row ids are mute. They match nothing, but they count.
     same: per asking stream, how keys are compared; None where equal hashes are equal keys.
     """
 
@@ -44,12 +45,14 @@ class CountJoin(WindowJoin):
         layout: Layout,
         windows: Sequence[Window | None],
         nulls: Sequence[Nulls],
+        mutes: Sequence[Nulls],
         same: Sequence[SameKey] | None,
         coming: Coming | None = None,
     ) -> None:
         super().__init__(config, layout, coming)
         self.kinds = [_kind(window) for window in windows]
         self.nulls = nulls
+        self.mutes = mutes
         self.same = same
         asked = self._task.asked
         asked.kind = self.kinds
@@ -65,6 +68,10 @@ class CountJoin(WindowJoin):
         """Are tuples with a null key wanted too? They only count."""
         return self.kinds[stream] == PER_STREAM
 
+    def counts_mute(self, stream: int) -> bool:
+        """Are mute tuples wanted too? They only count."""
+        return self.kinds[stream] != BY_TIME
+
     def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
         """Lay the tuples out by side and time, with the part that has their key."""
         end = np.cumsum([len(side.ts) for side in sides])
@@ -76,17 +83,21 @@ class CountJoin(WindowJoin):
             side = sides[stream]
             mine = tuples[at[stream] : end[stream]]
             mine[:, 0], mine[:, 1], mine[:, 2] = side.ts, side.key, side.row
-            null = self.nulls[stream](side.row)
+            null, mute = self.nulls[stream](side.row), self.mutes[stream](side.row)
             if any(per_key):
                 same = None if self.same is None else self.same[stream]
                 keyed = np.flatnonzero(~null)
                 mine[keyed, 3] = self.numbers.numbers(
                     stream, side.row[keyed], side.key[keyed], same, add=per_key[stream]
                 )
+            if per_key[stream]:
+                mine[mute, 3] = MUTE - mine[mute, 3]
+            else:
+                mine[mute, 3] = KEYLESS
             mine[null, 3] = KEYLESS
             if self.config.flagged:
                 # Already delivered, where their side is preserved: they must not leave again.
-                self.flags.set(stream, side.row[null])
+                self.flags.set(stream, side.row[null | mute])
         self.state.add_parts(self.numbers.count + 1 - self.state.parts)
         self._task.groups.at = at
         return Batch(tuples, at, end)

@@ -48,8 +48,9 @@ class Promises:
     lateness: the longest of the streams'.
     fail: whether a violation is an error.
     same: compares keys; None where equal hashes are equal keys.
-    logged: whether there is a log. It wants to know which rows flags keep out of the state or throw
-        out of it (`take_removed`), and what becomes of flags (`take_flagged`).
+
+    Where there is a log, it wants to know which rows flags keep out of the state or throw out of it
+    (`take_removed`), and what becomes of flags (`take_flagged`).
     """
 
     span: int
@@ -57,7 +58,6 @@ class Promises:
     lateness: int = 0
     fail: bool = False
     same: SameRows | None = None
-    logged: bool = False
 
 
 class PunctuatedJoin(WindowJoin):
@@ -76,7 +76,7 @@ class PunctuatedJoin(WindowJoin):
         self.names = names
         asked, rules = self._task.asked, self._task.rules
         asked.early, rules.span = promises.early, promises.span
-        rules.tell = promises.logged or promises.same is not None or promises.fail
+        rules.tell = config.logged or promises.same is not None or promises.fail
         self._ends = np.empty((4, BUFFER_ROWS // 8), np.int64)
         self._touched = np.empty((6, BUFFER_ROWS), np.int64)
 
@@ -87,9 +87,7 @@ class PunctuatedJoin(WindowJoin):
         return self
 
     def _forget(self) -> None:
-        #: By stream, the rows that flags have removed since this was last emptied.
-        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in self.names]
-        #: And what became of flags: (what, stream, row id, time, key, flag).
+        #: What became of flags since this was last emptied: (what, stream, row, time, key, flag).
         self.flagged: list[NDArray[np.int64]] = []
         self._seen = BEGINNING
         self._plain = False
@@ -155,7 +153,7 @@ class PunctuatedJoin(WindowJoin):
         The plain loop knows nothing of rings on stored tuples. There are some only while there are
         I-Nodes, or once a punctuation has acted.
         """
-        unstored = self.promises.logged and self.config.how in ("semi", "anti")
+        unstored = self.config.logged and self.config.how in ("semi", "anti")
         flagged = self._acted or self.state.punctuated()
         return not (unstored or len(self._said.events) or flagged)
 
@@ -210,15 +208,10 @@ class PunctuatedJoin(WindowJoin):
                 f"their key (row {int(row[first])} is the first); correct `ends` or `unique`, or "
                 "pass violations='drop'"
             )
-        if self.promises.logged:
+        if self.config.logged:
             for stream, mine in enumerate(self.removed):
                 mine.append(row[removed & (side == stream)])
             self.flagged.append(touched[:, what >= key_ends.FLAGGED])
-
-    def take_removed(self, stream: int) -> NDArray[np.int64]:
-        """The rows that flags have removed since this was last asked."""
-        rows, self.removed[stream] = self.removed[stream], []
-        return np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
 
     def take_flagged(self) -> NDArray[np.int64]:
         """What became of flags since this was last asked, in order."""

@@ -1,12 +1,12 @@
 """The window join: batches of arrivals in, row ids of results out.
 
-    arrivals --> sort, split by cell --> kernel: invalidate, probe, insert --> verify --> pieces
+    arrivals --> sort, split by cell --> kernel: invalidate, probe, insert --> judges --> pieces
                                           |  ^                                  |
                                         state  matched flags  <-----------------+
 
 The kernel hands back candidates and rows that left the state. Where hashes are exact and
 there is no condition ("settled"), candidates are matches and the kernel keeps the matched flags
-itself. Otherwise `verify` is asked, in bulk, and the flags follow its verdict; a row that left
+itself. Otherwise the judges are asked, in bulk, and the flags follow its verdict; a row that left
 is unmatched only after every candidate before it has been judged, which is the order here.
 
 With clock times, both windows 10 minutes, a left join of A and B:
@@ -25,18 +25,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import cells, task
+from windrow.kernels import cells, combine, task
 from windrow.kernels.task import Batch, Task
 from windrow.model import How, Invalidation
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
+from windrow.operators.join.judging import Part, Verify, verdict_of
+from windrow.operators.join.search import Search, bound_rows
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
 from windrow.state.room import HEAP, Room
 
-#: Judges candidates, given their row ids by stream.
-Verify = Callable[[Sequence[NDArray[np.int64]]], NDArray[np.bool_]]
 #: The row ids of a stream that wait.
 Coming = Callable[[int], NDArray[np.int64]]
 
@@ -55,13 +55,26 @@ BUFFER_ROWS = 1 << 17
 
 @dataclass(frozen=True)
 class JoinConfig:
-    """What the operator needs to know of a plan."""
+    """What the operator needs to know of a plan.
+
+    same: compares the keys of candidates; None where equal hashes are equal keys.
+    parts: the parts of the condition about several streams.
+    logged: whether there is a log. It wants to know which rows leave the state before their time
+        (`take_removed`).
+    """
 
     how: How
     reaches: tuple[int, ...]
     preserved: tuple[bool, ...]
     invalidation: Invalidation = "time-list"
-    verify: Verify | None = None
+    same: Verify | None = None
+    parts: tuple[Part, ...] = ()
+    logged: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Is the kernel's word on candidates final?"""
+        return self.same is None and not self.parts
 
     @property
     def flagged(self) -> bool:
@@ -83,21 +96,33 @@ class WindowJoin:
         self._tuples = np.empty((0, 3), np.int64)
         self._task = self._new_task()
         self.counted, self.work = self._task.counted, self._task.work[0]
+        # A punctuation or a count may take what a partial combination would still need.
+        staged = layout.structure != "counted" and not layout.nodes
+        first = 0 if config.how in ("semi", "anti") else None
+        self.search = Search(self._task, config.parts, staged, first)
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state. What has been counted stays."""
         self.state = JoinState(self.layout, room)
         self.flags = Flags(self.layout.streams, room)
+        #: By stream, the rows that have left before their time since this was last emptied.
+        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in self.config.reaches]
         return self
 
     def _new_task(self) -> Task:
         config, made = self.config, task.new(self.layout.streams, BUFFER_ROWS)
         made.asked.reach, made.asked.preserved = config.reaches, config.preserved
-        settled = config.verify is None
-        made.rules.mark = settled and config.flagged
-        if settled and config.how in ("semi", "anti"):
+        made.rules.mark = config.settled and config.flagged
+        if config.settled and config.how in ("semi", "anti"):
             made.rules.emit = task.EMIT_NOTHING if config.how == "anti" else task.EMIT_FIRST
         made.rules.strategy = STRATEGIES[config.invalidation]
+        streams = self.layout.streams
+        if streams > 2:
+            made.rules.once = config.how in ("semi", "anti")
+            made.rules.forsake = config.preserved[0] and self.layout.structure != "counted"
+            if config.parts:
+                partials = np.empty((combine.width(streams), BUFFER_ROWS), np.int64)
+                made = made._replace(out=made.out._replace(partials=partials))
         return made
 
     def invalidate(self, strategy: Invalidation) -> None:
@@ -117,10 +142,13 @@ class WindowJoin:
         self._ask(before, after)
         stand = self._task.stand[0]
         stand.part, stand.step = 0, task.ARRIVED
-        now = self._task._replace(matched=self.flags.matched)
+        self._now = self._task._replace(matched=self.flags.matched)
         status = task.FULL
         while status == task.FULL:
-            status = self._visit(now, batch)
+            if stand.step == task.ARRIVED:
+                live = [self.state.live_rows(stream) for stream in range(self.layout.streams)]
+                self.search.choose(live)
+            status = self._visit(self._now, batch)
             yield from self._drain()
 
     def _visit(self, now: Task, batch: Batch) -> int:
@@ -175,6 +203,10 @@ class WindowJoin:
         """Are tuples with a null key wanted too?"""
         return False
 
+    def counts_mute(self, stream: int) -> bool:
+        """Are tuples wanted that fail the condition's part about their stream alone?"""
+        return False
+
     def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and times of a stream's punctuations before a time that are flags or act now."""
         none = np.empty(0, np.int64)
@@ -185,19 +217,70 @@ class WindowJoin:
     def _drain(self) -> Iterator[Piece]:
         """Empty the buffers: judge the candidates first, then the rows that left."""
         stand, out = self._task.stand[0], self._task.out
-        matches, gone = out.matches[:, : stand.matches], out.gone[:, : stand.gone]
-        stand.matches = stand.gone = 0
-        if matches.shape[1]:
-            yield from self._matched(matches)
+        gone = out.gone[:, : stand.gone]
+        partials = out.partials[:, : stand.partials].copy()
+        stand.gone = stand.partials = 0
+        yield from self._found(self.config.parts)
+        if partials.shape[1]:
+            yield from self._extend_all(partials)
         for stream, preserved in enumerate(self.config.preserved):
             if gone.shape[1] and preserved:
-                yield from self._left(stream, gone[:2, gone[2] == stream])
+                yield from self._left(stream, gone[:, gone[2] == stream])
 
-    def _matched(self, matches: NDArray[np.int64]) -> Iterator[Piece]:
+    def _found(self, parts: Sequence[Part]) -> Iterator[Piece]:
+        """Empty the buffer of matches, of which these parts of the condition are to be judged."""
+        stand = self._task.stand[0]
+        matches = self._task.out.matches[:, : stand.matches]
+        stand.matches = 0
+        if matches.shape[1]:
+            yield from self._matched(matches, parts)
+
+    def _extend_all(self, partials: NDArray[np.int64]) -> Iterator[Piece]:
+        """Go on with partial combinations on which the condition holds so far, all at once.
+
+        The kernel has stopped in the middle of a search, perhaps, and finds it as it left it.
+        """
+        stand, cursor = self._task.stand[0], self._task.cursor
+        level, kept = int(stand.level), cursor.copy()
+        streams = self.layout.streams
+        arrived_on = partials[3 * streams + combine.ARRIVED_ON]
+        for stream in range(streams):
+            mine, at = partials[:, arrived_on == stream], self.search.next_level(stream, 0)
+            if mine.shape[1] and at is not None:
+                yield from self._extend(stream, at, mine)
+        stand.level = level
+        cursor[:] = kept
+
+    def _extend(self, stream: int, level: int, block: NDArray[np.int64]) -> Iterator[Piece]:
+        """The same for combinations of one arriving stream, bound up to one level."""
+        judges = [part.holds for part in self.search.asked_at(stream, level)]
+        rows = bound_rows(block, self.layout.streams)
+        block = np.ascontiguousarray(block[:, verdict_of(judges, rows, block.shape[1])])
+        stand, out = self._task.stand[0], self._task.out
+        further, left = self.search.next_level(stream, level), self.search.left(stream, level)
+        stand.extended, stand.level = 0, 0
+        status = task.FULL
+        while status == task.FULL:
+            status = self.state.extend(self._now, block, level)
+            yield from self._found(left)
+            partials = out.partials[:, : stand.partials].copy()
+            stand.partials = 0
+            if partials.shape[1] and further is not None:
+                stood, kept = (int(stand.extended), int(stand.level)), self._task.cursor.copy()
+                yield from self._extend(stream, further, partials)
+                stand.extended, stand.level = stood
+                self._task.cursor[:] = kept
+
+    def _matched(self, matches: NDArray[np.int64], parts: Sequence[Part]) -> Iterator[Piece]:
+        """Judge candidates, keep flags, and give out those that match."""
         self.candidates += matches.shape[1]
         how, streams = self.config.how, len(self.config.reaches)
-        if self.config.verify is not None:
-            matches = matches[:, self.config.verify(list(matches[:streams]))]
+        if not self.config.settled:
+            judges = [part.holds for part in parts]
+            if self.config.same is not None:
+                judges.insert(0, self.config.same)
+            verdict = verdict_of(judges, list(matches[:streams]), matches.shape[1])
+            matches = matches[:, verdict]
             if how == "semi":
                 _, first = np.unique(matches[0], return_index=True)
                 matches = matches[:, first]
@@ -215,10 +298,18 @@ class WindowJoin:
             yield Piece("match", tuple(rows), times.max(axis=0))
 
     def _left(self, stream: int, gone: NDArray[np.int64]) -> Iterator[Piece]:
+        """Give out the rows that have left, if they have met none."""
+        if self.config.logged:
+            self.removed[stream].append(gone[0, gone[3] != 0])
         gone = gone[:, ~self.flags.get(stream, gone[0])]
         if gone.shape[1]:
             self.unmatched += gone.shape[1]
             yield Piece.alone("unmatched", len(self.config.reaches), stream, gone[0], gone[1])
+
+    def take_removed(self, stream: int) -> NDArray[np.int64]:
+        """The rows that have left before their time since this was last asked."""
+        rows, self.removed[stream] = self.removed[stream], []
+        return np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
 
     # -- figures ---------------------------------------------------------------------------
 
@@ -236,12 +327,15 @@ class WindowJoin:
     def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         arrays, facts = self.flags.handover()
-        return {**self.state.arrays(), **arrays}, {**facts, "parts": self.state.parts}
+        facts = {**facts, **self.search.facts(), "parts": self.state.parts}
+        return {**self.state.arrays(), **arrays}, facts
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `handover`, in place."""
         self.state = JoinState.attach(self.layout, facts["parts"], arrays, room)
         self.flags = Flags.attach(arrays, facts, room)
+        self.search.attach(facts)
+        self.removed = [[] for _ in self.config.reaches]
 
     def figures(self) -> Figures:
         """What it stores, and what it has done."""
@@ -253,6 +347,8 @@ class WindowJoin:
             "live_rows": [state.live_rows(stream) for stream in streams],
             "live_bytes": [state.live_bytes(stream) for stream in streams],
             "peak_rows": [state.peak_rows(stream) for stream in streams],
+            "probes": counted.probes.tolist(),
+            "found": counted.found.tolist(),
         }
         whole = {
             "comparisons": int(work.comparisons),

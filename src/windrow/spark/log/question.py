@@ -1,10 +1,10 @@
 """What a checkpoint was written for, and what of it a restart may change.
 
 *From now on*: windows and `between` (what was dropped stays dropped), lateness, `idle`, `late`,
-`bad`, and, in an inner join without an order, count windows or finals, the condition: whatever
-meets from now on is judged by the new one. *Payload columns*: a new one is null in the rows that
-are stored, one that is gone is forgotten with them. All else would make stored rows, flags or
-results mean something that they were not stored for, so it is refused by name.
+`bad`, and, in an inner join of two streams without an order, count windows or finals, the
+condition: whatever meets from now on is judged by the new one. *Payload columns*: a new one is null
+in the rows that are stored, one that is gone is forgotten with them. All else would make stored
+rows, flags or results mean something that they were not stored for, so it is refused by name.
 """
 
 from __future__ import annotations
@@ -119,6 +119,7 @@ def _condition(before: Question, asked: Question) -> list[str]:
         what
         for what, there in (
             (f"which rows have met a partner (how={kind!r})", kind != "inner"),
+            ("which rows of a stream are stored", len(asked["streams"]) > 2),
             ("what count windows hold", any(asked["count windows"])),
             ("results that are held for their order", asked["order"]),
             ("finals", asked["finals"]),

@@ -64,9 +64,7 @@ def stored_rows(log: Log, entry: Entry, columns: Columns, reach: int) -> NDArray
         around = zip(entry.others_before, entry.others_after, strict=True)
         passed = [np.maximum(before, np.minimum(columns.ts, after)) for before, after in around]
         stored = stored & (columns.ts + reach >= np.minimum.reduce(passed))
-    if columns.keys.null is not None:
-        stored = stored & ~columns.keys.null
-    for others in (columns.ends, columns.ranges):
+    for others in (columns.keys.null, columns.mute, columns.ends, columns.ranges):
         if others is not None:
             stored = stored & ~others
     return np.flatnonzero(stored)

@@ -66,8 +66,7 @@ class Tuples:
             if wants_matches(log, stream):
                 log.log_rows(MATCHED, stream, self.pipeline.join.flags.news(stream))
             if not log.plan.punctuated:
-                # A repair has removed some; they are forgotten with their chunks.
-                log.log_rows(REMOVED, stream, np.empty(0, np.int64))
+                log.log_rows(REMOVED, stream, self.pipeline.join.take_removed(stream))
 
     def _append_if_stored(self, stream: int, part: Arrived, progress: Sequence[int]) -> None:
         """Log a chunk. One of which nothing was stored (all late, say) is of no use."""
