@@ -14,8 +14,8 @@ from windrow.kernels.purge import LEAST_COMPACTED
 from windrow.testing import naive_join
 from windrow.testing.broken import (
     broken_cases,
-    comes_back_after_both,
-    ends_again_after_both,
+    comes_back_after_all,
+    ends_again_after_all,
     of_one_life,
 )
 
@@ -191,9 +191,9 @@ def test_where_nothing_is_counted_the_rows_are_the_same_for_all_batches_and_orde
     """
     asked = [{**case.options, **more, "order": order} for order in ORDERS]
     spans = [wr.plan(*case.streams, **each).span for each in asked if not refused(case, each)]
-    if not spans or comes_back_after_both(case, spans[0]):
+    if not spans or comes_back_after_all(case, spans[0]):
         return
-    if more and ends_again_after_both(case, spans[0]):
+    if more and ends_again_after_all(case, spans[0]):
         return
     runs = [
         wr.join(*case.streams, **each, batch_rows=size)
@@ -247,7 +247,7 @@ def test_the_two_answers_differ_in_keys_that_broke_a_promise_only(case):
         differing = (found - other) + (other - found)
         assert {key for key, _ in differing} <= suspects
         span = wr.plan(*case.streams, **case.options).span
-        if differing and not comes_back_after_both(case, span):
+        if differing and not comes_back_after_all(case, span):
             assert any([*broken(by_time).values(), *broken(by_arrival).values()])
 
 

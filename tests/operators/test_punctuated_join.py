@@ -7,11 +7,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
 from windrow.testing import assert_same_rows, duckdb_join, naive_join
-from windrow.testing.punctuated import BATCHES, punctuated_cases
+from windrow.testing.ends import naive_ends
+from windrow.testing.punctuated import BATCHES, many_punctuated_cases, punctuated_cases
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -135,6 +137,47 @@ def test_early_propagation_is_never_later(case):
         seen.append(moments)
     for key, moment in seen[1].items():
         assert seen[0][key] <= moment
+
+
+two_streams_with_lives = many_punctuated_cases(counts=[2], hows=HOWS, text_keys=False)
+
+
+@given(case=two_streams_with_lives, batch_rows=BATCHES)
+def test_keys_that_come_back_have_the_plain_joins_answer(case, batch_rows):
+    result = wr.join(*case.streams, **case.options, batch_rows=batch_rows)
+    assert_same_rows(result, naive_join(*case.streams, **case.options))
+    assert set(wr.metrics(result).violations.values()) == {0}
+
+
+def moments(case, batch_rows):
+    """By key, the batches in which it ended."""
+    plan = replace(wr.plan(*case.streams, **case.options), punctuate=True, batch_rows=batch_rows)
+    run, found = local_join(plan), defaultdict(list)
+    longest = max(1, *(len(table) for table in run.tables))
+    for number, start in enumerate(range(0, longest, batch_rows)):
+        for piece in run.batch([(start, start + batch_rows)] * 2):
+            if piece.kind == "end":
+                for row in run.record_batch(piece).to_pylist():
+                    found[row["a"]["k"]].append(number)
+    return found
+
+
+@given(
+    case=many_punctuated_cases(counts=[2], hows=HOWS, text_keys=False, late=False),
+    batch_rows=st.integers(1, 3),
+)
+def test_a_key_ends_in_the_batch_that_the_definition_says(case, batch_rows):
+    expected, found = naive_ends(case, batch_rows), moments(case, batch_rows)
+    found = {key: batches for key, batches in found.items() if key not in expected.unclear}
+    if case.how in ("semi", "anti"):
+        assert {key: len(batches) for key, batches in found.items()} == {
+            key: len(batches) for key, batches in expected.batches.items()
+        }
+        for key, batches in found.items():
+            pairs = zip(batches, expected.batches[key], strict=True)
+            assert all(one <= other for one, other in pairs)
+    else:
+        assert found == expected.batches
 
 
 # -- restarts ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from windrow.testing import (
     naive_batches,
     naive_join,
 )
-from windrow.testing.strategies import HOWS, streams
+from windrow.testing.strategies import HOWS
 
 # Three times what the profile asks for: these are the oracles that all other tests rest on.
 many = settings(max_examples=3 * settings().max_examples)
@@ -77,16 +77,6 @@ def test_conditions(case):
         *case.streams, condition=lambda a, b: a["v"] < b["v"] or a["t"] == b["t"], **case.options
     )
     assert_same_rows(result, by_loop)
-
-
-@given(cases(key_kinds=["int64", "none"], between=False, max_rows=6), st.booleans(), st.data())
-def test_three_streams(case, counted, data):
-    third = data.draw(streams(name="c", key_kinds=["int64"], count_windows=counted, max_rows=6))
-    if case.left.key is None:
-        third = replace(third, key=None)
-    three = (*case.streams, third)
-    closed = case.closed
-    assert_same_rows(duckdb_join(*three, closed=closed), naive_join(*three, closed=closed))
 
 
 @given(cases(beats=True), st.integers(1, 5))

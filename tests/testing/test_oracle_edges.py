@@ -253,8 +253,12 @@ def test_refused_streams(join):
     a, b, c = (at(name, TimeWindow(1), 0) for name in "abc")
     with pytest.raises(WindrowError, match="at least two"):
         join(a)
-    with pytest.raises(WindrowError, match="more than two"):
-        join(a, b, c, how="left")
+    for how in ("right", "full"):
+        with pytest.raises(WindrowError, match=f"how='{how}' of 3 streams: more than two"):
+            join(a, b, c, how=how)
+    plain = [at(name, None, 0) for name in "abc"]
+    with pytest.raises(WindrowError, match=r"between=\(0, 1\) of 3 streams"):
+        join(*plain, between=(0, 1))
     with pytest.raises(WindrowError, match="a name of its own"):
         join(a, a)
     with pytest.raises(WindrowError, match="same number"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -12,14 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.vendor.pretty import pretty
 
 from windrow.model import CountWindow, Stream, TimeWindow
-from windrow.testing import KEY_KINDS, Case, cases, naive_join, streams, table
+from windrow.testing import KEY_KINDS, Case, cases, many_cases, naive_join, streams, table
 from windrow.testing._inputs import read
 
 # The first example found will do; to make it small takes long.
 first_found = settings(max_examples=2000, phases=[Phase.generate], database=None)
 
 
-@given(cases(beats=True) | cases(count_windows=True))
+@given(cases(beats=True) | cases(count_windows=True) | many_cases(beats=True))
 def test_no_row_comes_later_than_its_lateness(case):
     for stream in case.streams:
         rows = read(stream)
@@ -66,6 +68,44 @@ def test_edges_are_reached(wanted):
 def test_count_windows_on_request(case):
     assert any(isinstance(stream.window, CountWindow) for stream in case.streams)
     assert case.between is None
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda c: len(c.streams) == 6 and _matches(c) > 1,
+        lambda c: len(c.streams) == 4 and len({s.window for s in c.streams}) == 4 and _matches(c),
+        lambda c: _on_the_edge(c) and len(c.streams) == 3,
+        lambda c: not c.more[0].data.num_rows and _matches(Case(*c.streams[:2], closed=c.closed)),
+        lambda c: any(s.data.column("t").null_count for s in c.streams[2:]) and _matches(c),
+        lambda c: c.left.key is None and _matches(c),
+    ],
+    ids=["six", "four windows", "on the edge", "empty", "null time", "no key"],
+)
+def test_edges_of_many_are_reached(wanted):
+    drawn = many_cases(counts=[3, 4, 6])
+    assert wanted(find(drawn, lambda c: bool(wanted(c)), settings=first_found))
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 2)])
+def test_any_two_of_three_streams_may_be_what_does_not_fit(pair):
+    drawn = many_cases(counts=[3], key_kinds=["int64"])
+    find(drawn, lambda c: _pair_is_all_that_fails(c, *pair), settings=first_found)
+
+
+@given(many_cases(late=True, beats=True) | many_cases(count_windows=True))
+def test_many_streams_have_few_combinations(case):
+    assert 2 <= len(case.streams) <= 6
+    assert [stream.name for stream in case.streams] == list("abcdef"[: len(case.streams)])
+    sizes = [len(read(stream).tuples) for stream in case.streams]
+    assert math.prod(sizes) <= 20_000
+    assert max(sizes) <= 10
+    assert case.how in ("inner", "left", "semi", "anti")
+
+
+@given(many_cases(count_windows=True, counts=[3]))
+def test_count_windows_of_many_on_request(case):
+    assert any(isinstance(stream.window, CountWindow) for stream in case.streams)
 
 
 @given(st.data())
@@ -121,6 +161,24 @@ def test_what_to_install_is_said(missing):
 
 def _matches(case: Case) -> int:
     return naive_join(*case.streams, between=case.between, closed=case.closed).num_rows
+
+
+def _on_the_edge(case: Case) -> bool:
+    return _matches(case) != _matches(replace(case, closed=not case.closed))
+
+
+def _pair_is_all_that_fails(case: Case, i: int, j: int) -> bool:
+    """Is there a result if only two streams' windows are taken away?"""
+    free = [replace(s, window=None) if at in (i, j) else s for at, s in enumerate(case.streams)]
+    others = [k for k in range(len(case.streams)) if k not in (i, j)]
+    if _matches(case):
+        return False
+    fits = [
+        naive_join(*(case.streams[at] for at in sorted((x, k))), closed=case.closed).num_rows
+        for k in others
+        for x in (i, j)
+    ]
+    return all(fits) and naive_join(*free, closed=case.closed).num_rows > 0
 
 
 def _repeated(data: pa.Table) -> bool:

@@ -27,7 +27,7 @@ from windrow.testing.compare import assert_same_rows, rows
 from windrow.testing.duckdb_oracle import duckdb_join
 from windrow.testing.keys import KEY_KINDS, KeyKind
 from windrow.testing.naive import naive_batches, naive_join
-from windrow.testing.strategies import Case, cases, streams
+from windrow.testing.strategies import Case, cases, many_cases, streams
 from windrow.testing.text import table
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "cases",
     "contract",
     "duckdb_join",
+    "many_cases",
     "naive_batches",
     "naive_join",
     "rows",

@@ -23,6 +23,8 @@ from windrow.model import How, Stream, WindrowError
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+#: The kinds that more than two streams can be joined with: the first against all others.
+MANY_HOWS: tuple[How, ...] = ("inner", "left", "semi", "anti")
 #: How many of a unit make a second.
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -117,10 +119,14 @@ def check(streams: Sequence[Stream], how: str, between: tuple[int, int] | None) 
         raise WindrowError(f"how={how!r}: expected one of {', '.join(get_args(How))}")
     if len(streams) < 2:
         raise WindrowError(f"{len(streams)} streams: a join takes at least two")
-    if len(streams) > 2 and (how != "inner" or between is not None):
+    if len(streams) > 2 and how in ("right", "full"):
         raise WindrowError(
-            f"{len(streams)} streams with how={how!r}, between={between}: "
-            "more than two are joined with how='inner' and windows only"
+            f"how={how!r} of {len(streams)} streams: more than two are joined with "
+            f"{', '.join(MANY_HOWS)}; put the stream whose rows are all kept first, with 'left'"
+        )
+    if len(streams) > 2 and between is not None:
+        raise WindrowError(
+            f"between={between} of {len(streams)} streams: bounds are for two; give windows"
         )
     names = [s.name for s in streams]
     if len(set(names)) < len(names):

@@ -8,12 +8,14 @@
 DuckDB sees row numbers, times as int64 µs, keys, and the columns the condition names; nothing
 else, so no payload type of its own can show in the answer. Arrival order, batches and lateness
 are nothing to SQL: this is the answer for input that is not late.
+
+Of more than two streams, the first is joined with the inner join of all others:
+a LEFT JOIN (b JOIN c ON each two in time) ON a and b, a and c in time AND condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,9 +46,10 @@ def duckdb_join(
     Parameters
     ----------
     streams
-        Two streams; more with `how="inner"` and windows.
+        Two or more. `between` takes two.
     how
-        inner, left, right, full, semi or anti.
+        inner, left, semi or anti, of the first stream and the join of all others; of two streams
+        right and full as well.
     condition
         SQL over the structs, such as `"imp.price < clk.bid"`.
     between
@@ -139,21 +142,29 @@ def _joins(
     between: tuple[int, int] | None,
     closed: bool,
 ) -> str:
-    """The FROM clause: each stream after the first, joined with all before it."""
-    pairs: dict[int, list[str]] = {j: [] for j in range(1, len(streams))}
-    for i, j in combinations(range(len(streams)), 2):
+    """The FROM clause: the first stream, joined with the inner join of all others."""
+
+    def both(i: int, j: int) -> list[str]:
         a, b = names[i], names[j]
-        pairs[j] += [f"{a}.k{k} = {b}.k{k}" for k in range(len(streams[i].key or ()))]
+        terms = [f"{a}.k{k} = {b}.k{k}" for k in range(len(streams[i].key or ()))]
         if between is not None:
-            pairs[j] += [f"{b}.ts >= {a}.ts + ({between[0]})", f"{b}.ts <= {a}.ts + ({between[1]})"]
-        else:
-            pairs[j] += _stays(a, b, streams[i], closed) + _stays(b, a, streams[j], closed)
+            return [
+                *terms,
+                f"{b}.ts >= {a}.ts + ({between[0]})",
+                f"{b}.ts <= {a}.ts + ({between[1]})",
+            ]
+        return terms + _stays(a, b, streams[i], closed) + _stays(b, a, streams[j], closed)
+
+    others = names[1]
+    for j in range(2, len(streams)):
+        terms = [term for i in range(1, j) for term in both(i, j)]
+        others += f" JOIN {names[j]} ON {' AND '.join(terms) or 'TRUE'}"
+    if len(streams) > 2:
+        others = f"({others})"
+    terms = [term for j in range(1, len(streams)) for term in both(0, j)]
     if condition is not None:
-        pairs[len(streams) - 1].append(f"({condition})")
-    clause = names[0]
-    for j, terms in pairs.items():
-        clause += f" {JOINS[how]} {names[j]} ON {' AND '.join(terms) or 'TRUE'}"
-    return clause
+        terms.append(f"({condition})")
+    return f"{names[0]} {JOINS[how]} {others} ON {' AND '.join(terms) or 'TRUE'}"
 
 
 def _stays(x: str, y: str, stream: Stream, closed: bool) -> list[str]:

@@ -38,8 +38,10 @@ def naive_join(
     between: tuple[int, int] | None = None,
     closed: bool = True,
 ) -> pa.Table:
-    """Join finite streams by trying every combination of tuples.
+    """Join finite streams by trying every combination of one tuple each.
 
+    A combination is a match if each two of its tuples are, and the condition holds. With `left`,
+    `semi` and `anti` a tuple of the first stream is unmatched if it is in no match.
     The result is that of `duckdb_join`. `condition` is called with one dict per stream, in the
     streams' order, and None counts as no, as NULL does in SQL.
     """
@@ -67,8 +69,8 @@ def naive_batches(
     Returns the result, and per stream the row numbers that were late. The tuples in time are
     joined as `naive_join` does: their answer does not depend on batches. With `late="keep"` the
     result has a column `kind`, and a late tuple is a row of its own (of streams the result
-    shows: a late tuple of the second stream of semi and anti is only counted). With `bad="keep"` a
-    bad row is one too, with null in `ts`; `now` is the clock, in µs, that `max_ahead` is about.
+    shows: of semi and anti only the first's, others are counted). With `bad="keep"` a bad row is
+    one too, with null in `ts`; `now` is the clock, in µs, that `max_ahead` is about.
     `idle` is about clocks, not about input, and is not simulated.
     """
     check(streams, how, between)
@@ -165,7 +167,7 @@ def _rows(
         return unmatched(0)
     if how == "semi":
         first = sorted({match[0] for match in matches if match[0] is not None})
-        return [((row, None), "match") for row in first]
+        return [((row, *[None] * (len(streams) - 1)), "match") for row in first]
     rows = [(match, "match") for match in matches]
     if how in ("left", "full"):
         rows += unmatched(0)

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: streams and pairs of streams that sit on a join's edges.
+"""Hypothesis strategies: streams, pairs and more of streams that sit on a join's edges.
 
     left times    10         20    20
                   │ + T      │ - T - 1            T and T ± 1 µs are drawn often, and so are
@@ -6,24 +6,36 @@
 
 Arrival order is drawn too: each row is delayed by at most the stream's lateness, so none is
 late in any batches (`late=True` lifts that).
+
+`many_cases` draws two streams to six. There a time is an edge apart from a row of any stream
+before, so that a row fits some of the others and not all:
+
+    a   0            T_a = 4
+    b       3        T_b = 4    fits a
+    c             6             fits b, and not a: 6 - 0 > T_a
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from windrow.model import CountWindow, How, Stream, TimeWindow, Window
-from windrow.testing._inputs import PER_SECOND, read
+from windrow.testing._inputs import MANY_HOWS, PER_SECOND, read
 from windrow.testing.keys import KEY_KINDS, KeyKind, Keys
 
 #: Windows and lateness, in µs: the smallest, some small ones, an hour.
 SPANS = (0, 1, 2, 5, 100, 3_600_000_000)
 HOWS: tuple[How, ...] = get_args(How)
+#: How many streams, and what they are called.
+MANY = (2, 3, 4, 5, 6)
+NAMES = "abcdef"
+#: The most combinations of a row each: the naive oracle tries them all.
+MOST_COMBINATIONS = 20_000
 
 #: A row as it is drawn: its key columns, its time (None: bad), its delay as a part of lateness.
 Drawn = tuple[dict[str, Any], int | None, float]
@@ -31,18 +43,19 @@ Drawn = tuple[dict[str, Any], int | None, float]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Two streams and what to ask of them. Its repr shows both tables in arrival order."""
+    """Streams and what to ask of them. Its repr shows all tables in arrival order."""
 
     left: Stream
     right: Stream
     between: tuple[int, int] | None = None
     closed: bool = True
     how: How = "inner"
+    more: tuple[Stream, ...] = ()
 
     @property
-    def streams(self) -> tuple[Stream, Stream]:
-        """Both streams, to be given to a join."""
-        return (self.left, self.right)
+    def streams(self) -> tuple[Stream, ...]:
+        """All streams, to be given to a join."""
+        return (self.left, self.right, *self.more)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -148,6 +161,88 @@ def cases(
     )
 
 
+@st.composite
+def many_cases(
+    draw: st.DrawFn,
+    *,
+    counts: Sequence[int] = MANY,
+    hows: Sequence[How] = MANY_HOWS,
+    key_kinds: Sequence[KeyKind] = tuple(KEY_KINDS),
+    count_windows: bool = False,
+    numbered: bool | None = None,
+    late: bool = False,
+    beats: bool = False,
+    max_rows: int = 10,
+) -> Case:
+    """So many streams (one of `counts`), `a` to `f`, each with a window of its own, and a question.
+
+    Times are often exactly an edge apart from a row of any stream before. `max_rows` is the most
+    of one stream; of many there are fewer, so that `MOST_COMBINATIONS` bounds the product. The
+    rest as in `cases`, but that bounds do not stand in place of windows.
+    """
+    names = NAMES[: draw(st.sampled_from(counts))]
+    shape = draw(_shapes(key_kinds, numbered, late, beats))
+    shape = replace(shape, choices=shape.choices[:1] * 2 * len(names) + shape.choices)
+    windows = draw(_many_windows(len(names), count_windows))
+    # One stream without rows, and an inner join has no result: most of the time all have some.
+    fewest = [draw(st.sampled_from([0, 1, 2, 2, 2]))]
+    anywhere = st.integers(0, 2 * max(map(_reach, windows)) + 3)
+
+    rows: list[list[Drawn]] = []
+    left = MOST_COMBINATIONS
+    for j, window in enumerate(windows):
+        known = [
+            (time - shape.base, i)
+            for i, those in enumerate(rows)
+            for _, time, _ in those
+            if time is not None
+        ]
+        times = anywhere
+        if known:
+            edges = [
+                time + edge + off
+                for time, i in known
+                for edge in (0, _reach(windows[i]), -_reach(window))
+                for off in (0, 1, -1)
+            ]
+            # At one row all streams meet, and within the smallest window of it each fits each.
+            there, least = known[0][0], min(map(_reach, windows))
+            near = st.sampled_from([there, there + least // 2, there + least, there + least + 1])
+            times = st.one_of([*[near] * len(names), st.sampled_from(edges), anywhere])
+        most = largest_count(left, len(names) - j, max_rows)
+        rows.append(draw(_rows(shape, times, most, fewest)))
+        left //= max(len(rows[-1]), 1)
+    first, second, *more = (
+        draw(_streams(shape, name, window, those))
+        for name, window, those in zip(names, windows, rows, strict=True)
+    )
+    closed = draw(st.booleans())
+    how = draw(st.sampled_from(hows))
+    return Case(first, second, closed=closed, how=how, more=tuple(more))
+
+
+def largest_count(combinations: int, streams: int, most: int) -> int:
+    """How many rows each of so many streams may have for at most so many combinations.
+
+    >>> [largest_count(20_000, streams, 10) for streams in (2, 4, 5, 6)]
+    [10, 10, 7, 5]
+    """
+    return next(count for count in range(most, -1, -1) if count**streams <= combinations)
+
+
+@st.composite
+def _many_windows(draw: st.DrawFn, count: int, counted: bool) -> list[Window]:
+    """A window each; often of one size, so that rows that fit one stream fit others too."""
+    either: list[st.SearchStrategy[Window]] = [draw(_time_windows().map(st.just))]
+    either.append(_time_windows())
+    if counted:
+        either.append(_count_windows())
+    windows = [draw(st.one_of(either)) for _ in range(count)]
+    if counted and not any(isinstance(window, CountWindow) for window in windows):
+        windows[draw(st.integers(0, count - 1))] = draw(_count_windows())
+    return windows
+
+
 def _time_windows() -> st.SearchStrategy[TimeWindow]:
     return st.builds(TimeWindow, st.sampled_from(SPANS))
 
@@ -195,7 +290,11 @@ def _shapes(
 
 @st.composite
 def _rows(
-    draw: st.DrawFn, shape: Shape, times: st.SearchStrategy[int], max_rows: int
+    draw: st.DrawFn,
+    shape: Shape,
+    times: st.SearchStrategy[int],
+    max_rows: int,
+    fewest: Sequence[int] = (0, 1, 3),
 ) -> list[Drawn]:
     """Rows, some of them repeated as they are."""
     moments: st.SearchStrategy[int | None] = times.map(lambda time: shape.base + time)
@@ -203,8 +302,8 @@ def _rows(
         moments = st.one_of(moments, moments, moments, st.none())
     row = st.tuples(st.sampled_from(shape.choices), moments, st.sampled_from([0.0, 0.5, 1.0]))
     repeats = st.sampled_from([1, 1, 1, 2, 3])
-    fewest = min(draw(st.sampled_from([0, 1, 3])), max_rows)
-    drawn = draw(st.lists(st.tuples(row, repeats), min_size=fewest, max_size=max_rows))
+    least = min(draw(st.sampled_from(fewest)), max_rows)
+    drawn = draw(st.lists(st.tuples(row, repeats), min_size=least, max_size=max_rows))
     return [row for row, count in drawn for _ in range(count)][:max_rows]
 
 
