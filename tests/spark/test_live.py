@@ -32,6 +32,8 @@ BATCH = BatchMetrics(
     live_bytes=PAIR,
     allocated_bytes=64_000,
     flags=PAIR,
+    probes=PAIR,
+    found=PAIR,
     progress={"auc": START, "bid": START + dt.timedelta(minutes=6)},
     lag={"auc": dt.timedelta(minutes=6, microseconds=5), "bid": dt.timedelta()},
     trigger=None,
