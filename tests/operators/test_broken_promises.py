@@ -83,6 +83,15 @@ def test_an_end_after_a_restart_has_the_same_time(elsewhere):
     assert max(found) == 8
 
 
+def test_an_end_has_a_time_that_was_seen_whatever_the_lateness():
+    """A lateness says how far rows may be behind; it puts no end ahead of them."""
+    a = stream([(0, 0), (0, 0, 1), (0, 1, 1), (0, 3)], "a", None, lateness="1 second")
+    b = stream([(0, 9), (1, 44), (1, 45, 1), (0, 46)], "b", None)
+    for size in SIZES:
+        result = wr.join(a, b, punctuate=True, batch_rows=size)
+        assert max(result["ts"].cast(pa.int64()).to_pylist()) == 46
+
+
 @pytest.mark.parametrize(("ts", "matches"), [(9, 2), (10, 1), (11, 1), (12, 1)])
 def test_a_tuple_of_a_life_that_has_ended_meets_nothing_of_the_next(ts, matches):
     """b has ended key 1 at 8, its next life begins after 10, and a's window reaches 2."""

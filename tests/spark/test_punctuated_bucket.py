@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.operators.results import finals
+from windrow.spark.bucket import Packed
 from windrow.spark.log import finals as partial_rows
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
@@ -173,6 +174,24 @@ def test_finals_merge_in_the_micro_batch_in_which_a_punctuation_and_its_chunk_go
         for rows in ([(1, 0)], [(1, 4), (2, 8, 1)], [(1, 1000)], [(1, 1001, 1)]):
             run.batch([said(rows)] * 2, lose=lose)
         assert [(row["k"], row["n"]) for row in run.finish().to_pylist()] == [(1, 5)]
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_an_end_is_not_before_its_keys_results_under_another_lateness_either(lose):
+    """After the restart progress is a second behind what was seen, and no lateness says so."""
+
+    def plan(lateness):
+        common = {"key": "k", "time": "t", "ends": "over", "window": "20 microseconds"}
+        sides = [wr.stream(said([]), name=n, lateness=lateness, **common) for n in "ab"]
+        return replace(wr.plan(*sides, punctuate=True), buckets=1)
+
+    with arenas() as folder:
+        run = Run(plan("1 second"), folder)
+        run.batch([said([(1, 490), (1, 490, 1)]), said([(1, 505)])])
+        run.ask(plan("0 seconds"))
+        run.feed([[Packed(side, None, None, 1000, 0, 1) for side in (0, 1)]], lose)
+        found = [(row["kind"], row["ts"].microsecond) for row in run.results().to_pylist()]
+    assert found == [("match", 505), ("end", 505)]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ def join_of(
         promises = Promises(
             span=plan.span,
             early=tuple(plan.early(stream) for stream in range(len(plan.streams))),
-            lateness=max(stream.lateness for stream in plan.streams),
             fail=plan.violations == "fail",
             same=None if payloads[0].exact else same_rows(payloads),
         )

@@ -45,7 +45,6 @@ class Promises:
 
     span: how long after its time a punctuation speaks of its key.
     early: by stream, whether its punctuations may propagate early.
-    lateness: the longest of the streams'.
     fail: whether a violation is an error.
     same: compares keys; None where equal hashes are equal keys.
 
@@ -55,7 +54,6 @@ class Promises:
 
     span: int
     early: tuple[bool, ...]
-    lateness: int = 0
     fail: bool = False
     same: SameRows | None = None
 
@@ -105,8 +103,7 @@ class PunctuatedJoin(WindowJoin):
         # For the whole batch: the kernels cannot take over from each other in the middle.
         self._plain = self._is_plain()
         # A stream that has ended is at the end of time, which is no time that was seen.
-        lateness = self.promises.lateness
-        known = [now + lateness for now in passed.before if BEGINNING < now < END]
+        known = [now for now in passed.before if BEGINNING < now < END]
         newest = [int(side.ts.max()) for side in passed.tuples if len(side.ts)]
         self._seen = max([self._seen, *known, *newest])
         yield from super().process(passed)
@@ -252,10 +249,18 @@ class PunctuatedJoin(WindowJoin):
     def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
         arrays, facts = super().handover()
-        return arrays, {**facts, "seen": self._seen, "acted": self._acted}
+        return arrays, {**facts, "acted": self._acted}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `handover`, in place."""
         super().attach(arrays, facts, room)
         self._forget()
-        self._seen, self._acted = facts["seen"], facts["acted"]
+        self._acted = facts["acted"]
+
+    def standing(self) -> dict[str, Any]:
+        """The largest time seen: rows that had it may be gone, and progress is behind it."""
+        return {"seen": self._seen}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take it over."""
+        self._seen = standing["seen"]

@@ -20,7 +20,7 @@ from windrow.model import BEGINNING, WindrowError
 #: Deltas of flags, finals and held results belong to no stream.
 NO_STREAM = -1
 #: Raised whenever the meaning of the directory or of a chunk changes.
-FORMAT = 3
+FORMAT = 4
 
 
 class Store(Protocol):
