@@ -40,8 +40,8 @@ HOWS: dict[str, How] = {
 #: Arguments that the signatures have, but that this version only takes at their defaults.
 LATER = {"memory": "data-driven memory"}
 
-#: A result has a row of each stream, and each tuple that arrives may probe all others: beyond this
-#: number streams are better joined in several steps.
+#: Each tuple that arrives may probe all others, so the price of a tuple grows with their number and
+#: that of the join with its square. Nothing but that price forbids more.
 MOST_STREAMS = 8
 
 #: Beyond these, a state would be all overhead, or a count would overflow.
@@ -283,8 +283,7 @@ def streams(given: Sequence[object]) -> tuple[Stream, ...]:
     for stream in given:
         if not isinstance(stream, Stream):
             raise WindrowError(
-                f"join takes streams, but got a {type(stream).__name__}; wrap the data with "
-                "windrow.stream(data, name=..., key=..., time=...)"
+                f"join takes streams, but got a {type(stream).__name__}; {_instead_of(stream)}"
             )
     chosen = tuple(stream for stream in given if isinstance(stream, Stream))
     if len(chosen) < 2:
@@ -297,12 +296,22 @@ def streams(given: Sequence[object]) -> tuple[Stream, ...]:
         )
     for one, two in combinations(chosen, 2):
         if one.name.lower() == two.name.lower():
-            raise WindrowError(
-                f"two streams are called {two.name!r} (case does not count); give each its own name"
-            )
+            called = f"two streams are called {one.name!r}"
+            if one.name != two.name:
+                called = f"streams {one.name!r} and {two.name!r} differ in case only"
+            raise WindrowError(f"{called}; give each its own name")
         _same_keys(one, two)
         _same_clock(one, two)
     return chosen
+
+
+def _instead_of(given: object) -> str:
+    """What to write where something else was given than a stream."""
+    if isinstance(given, list | tuple):
+        return "give them one by one, as in windrow.join(*streams)"
+    if isinstance(given, str):
+        return "give the kind and the other choices by name, as in how='left'"
+    return "wrap the data with windrow.stream(data, name=..., key=..., time=...)"
 
 
 def many(chosen: Sequence[Stream], kind: How, between: object) -> None:
@@ -333,7 +342,7 @@ def _same_keys(one: Stream, two: Stream) -> None:
         return
     if len(one.key) != len(two.key):
         raise WindrowError(
-            f"stream {one.name!r} has {len(one.key)} key columns but stream {two.name!r} has "
+            f"stream {one.name!r} has {_columns(one.key)} but stream {two.name!r} has "
             f"{len(two.key)}; they must pair up"
         )
     for mine, its in zip(one.key, two.key, strict=True):
@@ -352,6 +361,10 @@ def _same_keys(one: Stream, two: Stream) -> None:
                     f"{stream.dialect.type_name(kind)} is narrower than the other stream's "
                     f"{stream.dialect.type_name(common)}; cast key and ends_to to that"
                 )
+
+
+def _columns(key: Sequence[str]) -> str:
+    return f"{len(key)} key column{'s' if len(key) > 1 else ''}"
 
 
 def _cast_keys(*columns: tuple[Stream, str]) -> str:
@@ -386,23 +399,25 @@ def _same_clock(one: Stream, two: Stream) -> None:
 
 def bounded(streams: Sequence[Stream], between: object) -> None:
     """Exactly one of windows and `between`; and no state that grows for ever."""
-    for at, stream in enumerate(streams):
-        others = [other for number, other in enumerate(streams) if number != at]
+    bounds = ", or the join between=(lo, hi)" if len(streams) == 2 else ""
+    for stream in streams:
+        silent = [other for other in streams if other is not stream and not other.punctuated]
         if between is not None and stream.window is not None:
             raise WindrowError(
                 f"between is given, but stream {stream.name!r} has a window too; between replaces "
                 "the windows, so leave window out"
             )
-        if between is None and stream.window is None and not all(o.punctuated for o in others):
+        if between is None and stream.window is None and silent:
             raise WindrowError(
                 f"stream {stream.name!r} has no window, so its state would grow for ever; give it "
-                "window='10 minutes' (or windrow.rows(n)), or the join between=(lo, hi), or say "
-                f"where the keys of {_named(others)} end (ends= or unique=True)"
+                f"window='10 minutes' (or windrow.rows(n)){bounds}, or say where the keys of "
+                f"{_named(silent)} end (ends= or unique=True)"
             )
 
 
 def _named(streams: Sequence[Stream]) -> str:
-    return " and ".join(repr(stream.name) for stream in streams)
+    *most, last = [repr(stream.name) for stream in streams]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def in_order(plan: JoinPlan) -> None:

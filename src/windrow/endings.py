@@ -131,19 +131,26 @@ def ending(plan: JoinPlan) -> None:
     if not wanted:
         return
     if not plan.can_end:
-        said = [stream.name for stream in plan.streams if stream.punctuated]
-        why = (
-            f"only stream {said[0]!r} says where keys end, and a {plan.how} join keeps the other's "
-            "unmatched rows, which may come for any key at any time"
-            if said
-            else "no stream says where keys end"
-        )
+        why, whom = _endless(plan)
         raise WindrowError(
             f"{wanted[0]} reports keys that are over, but {why}; pass ends= or unique=True to "
-            f"{'both streams' if said else 'a stream'}"
+            f"{whom}"
         )
     if len(wanted) > 1:
         raise WindrowError("finals are reported at the ends themselves; leave punctuate out")
     for what, kept in (("late", plan.late), ("bad", plan.bad)):
         if plan.finals and kept == "keep":
             raise WindrowError(f"finals are all that leaves the join; leave {what} at 'drop'")
+
+
+def _endless(plan: JoinPlan) -> tuple[str, str]:
+    """Why no key can end, and who would have to say where."""
+    said = [stream.name for stream in plan.streams if stream.punctuated]
+    if not said:
+        return "no stream says where keys end", "a stream"
+    rows = "unmatched rows, which may come for any key at any time"
+    if len(plan.streams) == 2:
+        why = f"only stream {said[0]!r} says where keys end"
+        return f"{why}, and a {plan.how} join keeps the other's {rows}", "both streams"
+    first = f"stream {plan.streams[0].name!r}"
+    return f"{first} does not say where keys end, and a {plan.how} join keeps its {rows}", first

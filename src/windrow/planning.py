@@ -59,9 +59,9 @@ def plan(
     """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
     checks.not_yet({"memory": (memory, "window")})
     chosen = checks.streams(streams)
-    checks.bounded(chosen, between)
     kind = checks.how(how)
     checks.many(chosen, kind, between)
+    checks.bounded(chosen, between)
     words = reading.dialect_of(chosen[0].data)
     condition = reading.condition(condition, chosen, words)
     chosen, conjuncts = reading.parts(condition, chosen, words)

@@ -23,11 +23,15 @@ def on_spark() -> object:
 
 
 PAIRS = {
-    "no streams": (lambda: wr.join(), ("this version joins two streams, but got 0",)),
-    "one stream": (lambda: wr.join(stream()), ("this version joins two streams, but got 1",)),
-    "three streams": (
-        lambda: join(stream("a"), stream("b"), stream("c")),
-        ("this version joins two streams, but got 3",),
+    "no streams": (lambda: wr.join(), ("a join takes two streams or more, but got 0",)),
+    "one stream": (lambda: wr.join(stream()), ("a join takes two streams or more, but got 1",)),
+    "a list of streams": (
+        lambda: wr.join([stream("a"), stream("b")]),
+        ("join takes streams, but got a list; give them one by one", "join(*streams)"),
+    ),
+    "a kind without its name": (
+        lambda: join(stream("a"), stream("b"), "left"),
+        ("join takes streams, but got a str; give the kind", "how='left'"),
     ),
     "a table": (
         lambda: join(stream("a"), TABLE),
@@ -42,7 +46,7 @@ PAIRS = {
     ),
     "one name in two cases": (
         lambda: join(stream("imp"), stream("Imp")),
-        ("two streams are called 'Imp' (case does not count)", "give each its own name"),
+        ("streams 'imp' and 'Imp' differ in case only", "give each its own name"),
     ),
     "int and string keys": (
         lambda: join(stream("imp"), typed("clk", ["x"])),
@@ -106,6 +110,10 @@ PAIRS = {
     "a different number of keys": (
         lambda: join(stream("imp", key=["ad", "text"]), stream("clk")),
         ("stream 'imp' has 2 key columns but stream 'clk' has 1; they must pair up",),
+    ),
+    "a different number of keys, the other way round": (
+        lambda: join(stream("imp"), stream("clk", key=["ad", "text"])),
+        ("stream 'imp' has 1 key column but stream 'clk' has 2; they must pair up",),
     ),
     "only the first has a key": (
         lambda: join(stream("imp"), stream("clk", key=None)),

@@ -378,7 +378,7 @@ def test_too_many_streams_are_refused():
 
 def test_names_and_keys_of_any_two_streams_must_go_together():
     a, b, c = (stream(name, [], 1) for name in "abA")
-    with pytest.raises(wr.WindrowError, match="two streams are called 'A'"):
+    with pytest.raises(wr.WindrowError, match="streams 'a' and 'A' differ in case only"):
         wr.join(a, b, c)
     other = wr.stream(a.data, name="c", key="v", time="t", window="1 second")
     text = wr.stream(
