@@ -291,11 +291,11 @@ class WindowJoin:
         if how == "anti" or not matches.shape[1]:
             return
         self.matches += matches.shape[1]
-        rows, times = matches[:streams].copy(), matches[streams:]
         if how == "semi":
-            yield Piece("match", (rows[0], *[None] * (streams - 1)), times[0].copy())
-        else:
-            yield Piece("match", tuple(rows), times.max(axis=0))
+            yield Piece.alone("match", streams, 0, matches[0].copy(), matches[streams].copy())
+            return
+        rows, times = matches[:streams].copy(), matches[streams:].copy()
+        yield Piece("match", tuple(rows), times.max(axis=0), tuple(times))
 
     def _left(self, stream: int, gone: NDArray[np.int64]) -> Iterator[Piece]:
         """Give out the rows that have left, if they have met none."""
