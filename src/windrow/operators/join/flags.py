@@ -129,11 +129,6 @@ class Flags:
         found[known] = self.bytes[self._places(stream, rows[known])]
         return found
 
-    def has(self, stream: int, rows: NDArray[np.int64]) -> bool:
-        """Is there a flag for each of these rows?"""
-        inside = (rows >= self.base[stream]) & (rows < self.ends[stream])
-        return bool((inside | np.isin(rows, self.pinned_rows(stream))).all())
-
     def get(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Have these rows met a partner?"""
         found: NDArray[np.bool_] = self.bytes[self._places(stream, rows)] != 0
