@@ -28,9 +28,7 @@ def look_ahead(batch: Batch, task: Task, at: int, first: int, stream: int) -> No
     That is its own list, and the one that is probed first.
     """
     s, tuples, end = task.lists, batch.tuples, batch.end[first + stream]
-    probed = first + task.probing.order[0]
-    if probed == first + stream:
-        probed = first + task.probing.order[1]
+    probed = first + task.probing.order[stream, 1]
     if at + FAR < end:
         key = tuples[at + FAR, 1]
         prefetch(s.heads, ls.head_at(s, probed, key))
