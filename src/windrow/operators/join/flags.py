@@ -135,7 +135,7 @@ class Flags:
         return found
 
     def set(self, stream: int, rows: NDArray[np.int64]) -> None:
-        """They have now."""
+        """Note that these rows have met a partner."""
         self.bytes[self._places(stream, rows)] |= MATCHED
 
     def news(self, stream: int) -> NDArray[np.int64]:

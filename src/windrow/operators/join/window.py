@@ -252,7 +252,7 @@ class WindowJoin:
         cursor[:] = kept
 
     def _extend(self, stream: int, level: int, block: NDArray[np.int64]) -> Iterator[Piece]:
-        """The same for combinations of one arriving stream, bound up to one level."""
+        """Go on with combinations of one arriving stream, bound up to one level."""
         rows, asked = bound_rows(block, self.layout.streams), self.search.asked_at(stream, level)
         verdict = self.search.holds(asked, rows, block.shape[1])
         block = np.ascontiguousarray(block[:, verdict])
