@@ -73,20 +73,18 @@ def stream(
         the watermark that a streaming DataFrame has on its time column, else "0 seconds".
     idle: after how much silence the stream no longer holds others back. Tables have no clock,
         so they are never idle.
-    ends: SQL predicate that marks rows as punctuations: no tuples, they say that the stream sends
-        no further tuple of the row's key. Where the key column is an array, they end every key in
-        it, and tuples have arrays of one; in the result the key is the element.
+    ends: SQL predicate (on Spark also a Column) that marks rows as punctuations: they say that the
+        stream sends no further tuple of the row's key, and are no tuples. Where the key column is
+        an array, they end every key in it; a tuple's array has one, which is the key in the result.
     ends_to: a column; where a punctuation has a value there, it ends all keys from its own up to
         that one, which is left out. Of keys that cannot be counted through, such as text, these
         are the ones that either stream has sent within a span (the longest window) of its time.
     unique: whether a key occurs once only, so that every tuple ends its key.
-    beats: SQL predicate that marks rows as heartbeats: no tuples, they only move progress.
+    beats: SQL predicate (or Column) that marks rows as heartbeats: they only move progress.
     max_ahead: how far ahead of the clock a time may be; a row that is further is bad (see `bad` of
         `join`) and moves no progress. The clock is the micro-batch's own. A table and a batch
         DataFrame have this limit only if it is given, by the clock when the join begins. None:
-        there is none. A year has 365 days.
-
-    On Spark a predicate may be a Column as well.
+        no limit. A year has 365 days.
 
     >>> import pyarrow as pa, datetime as dt
     >>> t = pa.table({"id": [1], "at": [dt.datetime(2026, 1, 1)]})

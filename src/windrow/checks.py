@@ -15,13 +15,9 @@ from windrow.dialect import Dialect
 from windrow.expressions import paths
 from windrow.model import (
     RESERVED_NAMES,
-    Algorithm,
-    Bad,
     CountWindow,
     How,
-    Invalidation,
     JoinPlan,
-    Order,
     Stream,
     WindrowError,
 )
@@ -223,28 +219,9 @@ def choice(value: T, allowed: Sequence[T], what: str) -> T:
     return value
 
 
-def algorithm(value: Any) -> Algorithm:
-    """An access path."""
-    chosen: Algorithm = choice(value, get_args(Algorithm), "algorithm")
-    return chosen
-
-
-def invalidation(value: Any) -> Invalidation:
-    """An invalidation strategy."""
-    chosen: Invalidation = choice(value, get_args(Invalidation), "invalidation")
-    return chosen
-
-
-def bad(value: Any) -> Bad:
-    """What becomes of bad rows."""
-    chosen: Bad = choice(value, get_args(Bad), "bad")
-    return chosen
-
-
-def order(value: Any) -> Order:
-    """An order policy."""
-    chosen: Order = choice(value, get_args(Order), "order")
-    return chosen
+def literal(kind: Any, value: object, what: str) -> Any:
+    """One of the values of a `Literal`."""
+    return choice(value, get_args(kind), what)
 
 
 def share(value: object, what: str) -> float:

@@ -99,10 +99,9 @@ def punctuated(
         )
 
 
-def heeding(streams: Sequence[Stream], algorithm: str, invalidation: str, violations: str) -> None:
+def heeding(streams: Sequence[Stream], algorithm: str, invalidation: str) -> None:
     """Punctuations need what finds all tuples of a key."""
     said = [stream.name for stream in streams if stream.punctuated]
-    checks.choice(violations, ("drop", "fail"), "violations")
     if not said:
         return
     for stream in streams:

@@ -18,7 +18,9 @@ How = Literal["inner", "left", "right", "full", "semi", "anti"]
 Algorithm = Literal["auto", "hash", "nested-loops"]
 Order = Literal["none", "sync-filter", "filter-order", "adaptive"]
 Aggregate = Literal["count", "sum", "min", "max", "avg"]
+Late = Literal["drop", "keep"]
 Bad = Literal["drop", "fail", "keep"]
+Violations = Literal["drop", "fail"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
@@ -98,11 +100,10 @@ class Stream:
         return self.unique or self.ends is not None
 
 
-@dataclass(frozen=True, eq=False)
-class JoinPlan:
-    """A checked join: what the answer is, and the choices that only change its price."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question:
+    """What one query asks of its streams: all that the answer depends on beside them."""
 
-    streams: tuple[Stream, ...]
     how: How = "inner"
     condition: str | None = None
     #: Its parts that are about several streams; those about one are with that stream (`only`). Of
@@ -110,23 +111,51 @@ class JoinPlan:
     conjuncts: tuple[str, ...] = ()
     between: tuple[int, int] | None = None
     closed: bool = True
-    late: Literal["drop", "keep"] = "drop"
+    late: Late = "drop"
     bad: Bad = "drop"
-    violations: Literal["drop", "fail"] = "drop"
+    violations: Violations = "drop"
     punctuate: bool = False
     finals: tuple[Final, ...] = ()
     #: Whether punctuations are heeded at all; without, it is paper 3's WJoin.
     heeding: bool = True
     order: Order = "none"
-    alpha: float = 0.3
+    #: How its condition's names and times are meant.
+    dialect: Dialect = TABLES
+
+    @property
+    def ordered(self) -> bool:
+        """Do rows leave in the order of `ts`?"""
+        return self.order != "none"
+
+    @property
+    def waits(self) -> bool:
+        """May input wait for the slowest stream, so that rows leave in order?"""
+        return self.order in ("sync-filter", "adaptive")
+
+    @property
+    def marked(self) -> bool:
+        """Does the output carry the `kind` column?"""
+        return self.late == "keep" or self.bad == "keep" or self.punctuate
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Execution:
+    """The choices that change the price of an answer and not the answer."""
+
     algorithm: Algorithm = "auto"
     invalidation: Invalidation = "time-list"
     buckets: int | None = None
     batch_rows: int | None = None
+    alpha: float = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class JoinPlan(Question, Execution):
+    """A checked join: streams, what is asked of them, and how it is executed."""
+
+    streams: tuple[Stream, ...]
     #: The machine's clock (µs) when a join of tables began. On Spark each micro-batch has its own.
     now: int | None = None
-    #: How its condition's names and times are meant.
-    dialect: Dialect = TABLES
 
     @property
     def preserved(self) -> tuple[bool, ...]:
@@ -142,16 +171,6 @@ class JoinPlan:
         )
 
     @property
-    def ordered(self) -> bool:
-        """Do rows leave in the order of `ts`?"""
-        return self.order != "none"
-
-    @property
-    def waits(self) -> bool:
-        """May input wait for the slowest stream, so that rows leave in order?"""
-        return self.order in ("sync-filter", "adaptive")
-
-    @property
     def counted(self) -> bool:
         """Does a window count rows?"""
         return any(isinstance(stream.window, CountWindow) for stream in self.streams)
@@ -164,11 +183,6 @@ class JoinPlan:
     def bad_of(self, stream: int) -> Bad:
         """What becomes of a stream's bad rows. One that is not shown has no column to keep them."""
         return "drop" if self.bad == "keep" and stream not in self.shown else self.bad
-
-    @property
-    def marked(self) -> bool:
-        """Does the output carry the `kind` column?"""
-        return self.late == "keep" or self.bad == "keep" or self.punctuate
 
     @property
     def punctuated(self) -> bool:

@@ -12,7 +12,17 @@ from typing import Any, ParamSpec, TypeVar
 
 from windrow import aggregates, checks, duration, effects, endings, reading
 from windrow.local import patterns
-from windrow.model import JoinPlan, Stream, WindrowError
+from windrow.model import (
+    Algorithm,
+    Bad,
+    Invalidation,
+    JoinPlan,
+    Late,
+    Order,
+    Stream,
+    Violations,
+    WindrowError,
+)
 
 Duration = str | timedelta
 Asked = ParamSpec("Asked")
@@ -69,7 +79,7 @@ def plan(
         raise WindrowError(
             "algorithm='hash' needs a key, but the streams have none; use 'nested-loops' or 'auto'"
         )
-    endings.heeding(chosen, algorithm, invalidation, violations)
+    endings.heeding(chosen, algorithm, invalidation)
     asked = JoinPlan(
         streams=chosen,
         how=kind,
@@ -77,15 +87,15 @@ def plan(
         conjuncts=conjuncts,
         between=_between(between),
         closed=checks.choice(closed, (True, False), "closed"),
-        late="keep" if checks.choice(late, ("drop", "keep"), "late") == "keep" else "drop",
-        bad=checks.bad(bad),
-        algorithm=checks.algorithm(algorithm),
-        invalidation=checks.invalidation(invalidation),
+        late=checks.literal(Late, late, "late"),
+        bad=checks.literal(Bad, bad, "bad"),
+        algorithm=checks.literal(Algorithm, algorithm, "algorithm"),
+        invalidation=checks.literal(Invalidation, invalidation, "invalidation"),
         buckets=checks.count_or_none(buckets, "buckets"),
         batch_rows=checks.count_or_none(batch_rows, "batch_rows"),
-        violations="fail" if violations == "fail" else "drop",
+        violations=checks.literal(Violations, violations, "violations"),
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
-        order=checks.order(order),
+        order=checks.literal(Order, order, "order"),
         alpha=checks.share(alpha, "alpha"),
         now=None if checks.is_spark(chosen[0].data) else clocks.time_ns() // 1000,
         dialect=words,

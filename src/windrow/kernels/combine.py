@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.task import DONE, EMIT_NOTHING, FULL, NEVER, Element, Task, flag_at
+from windrow.kernels.task import (
+    DONE,
+    EMIT_NOTHING,
+    FULL,
+    NEVER,
+    SCANNING,
+    STORING,
+    Element,
+    Task,
+    flag_at,
+)
 
 #: A partial combination, with n streams: their row ids (-1 where none is bound), their times, how
 #: far their lists had come, and then the stream that the tuple arrived on, its key, the first list.
@@ -164,6 +174,23 @@ def combine(task: Task, new: Element, floor: int, ties: bool) -> int:
                 task.counted[stream].found -= 1
                 at.scan = seq
                 status = FULL
+    return status
+
+
+@inlined
+def begin_search(task: Task, new: Element, first: int) -> None:
+    """Begin the search for a tuple that arrives, in the lists from `first` on."""
+    bind(task, new, first)
+    aim(task, 1, new.key)
+    task.stand[0].step = SCANNING
+
+
+@inlined
+def search(task: Task, new: Element) -> int:
+    """Go on with it, from where it stands. FULL: a buffer is."""
+    status = combine(task, new, 0, False)
+    if status == DONE:
+        task.stand[0].step = STORING
     return status
 
 

@@ -124,10 +124,7 @@ def sink(rows: Numbers, heap: Numbers, count: int, at: int) -> None:
             child += 1
         moving = child < count and precedes(rows, heap[child, 0], rows, heap[at, 0])
         if moving:
-            for column in range(2):
-                kept = heap[at, column]
-                heap[at, column] = heap[child, column]
-                heap[child, column] = kept
+            swap_rows(heap, at, child)
             at = child
 
 
@@ -139,10 +136,7 @@ def push_run(rows: Numbers, heap: Numbers, meta: Numbers, start: int, end: int) 
     heap[at, 0], heap[at, 1] = start, end
     while at > 0 and precedes(rows, heap[at, 0], rows, heap[(at - 1) // 2, 0]):
         above = (at - 1) // 2
-        for column in range(2):
-            kept = heap[at, column]
-            heap[at, column] = heap[above, column]
-            heap[above, column] = kept
+        swap_rows(heap, at, above)
         at = above
 
 

@@ -61,6 +61,7 @@ class Arrivals:
 class Piece:
     """Results of one kind: row ids per stream (None where the struct is null), and their `ts`.
 
+    `row_ts` has the time of each row, by stream likewise; what a hold gives out has only `ts`.
     Bad rows have no time that can be relied on, so their `ts` is null in the result.
     The row of an end is a punctuation, of the stream that has an id, and only its key counts. A
     lapse is no result: no promise about the key is left, so what is held for it can go.
@@ -69,13 +70,15 @@ class Piece:
     kind: Kind
     rows: tuple[Rows | None, ...]
     ts: Rows
+    row_ts: tuple[Rows | None, ...] = ()
 
     @classmethod
     def alone(cls, kind: Kind, streams: int, stream: int, rows: Rows, ts: Rows) -> Piece:
         """Rows of one stream, beside nothing of the others."""
         ids: list[Rows | None] = [None] * streams
-        ids[stream] = rows
-        return cls(kind, tuple(ids), ts)
+        times = list(ids)
+        ids[stream], times[stream] = rows, ts
+        return cls(kind, tuple(ids), ts, tuple(times))
 
     def __len__(self) -> int:
         return len(self.ts)
@@ -91,7 +94,8 @@ class Piece:
     def chosen(self, which: slice | Rows) -> Piece:
         """Some of them, in that order."""
         rows = tuple(None if ids is None else ids[which] for ids in self.rows)
-        return Piece(self.kind, rows, self.ts[which])
+        times = tuple(None if ts is None else ts[which] for ts in self.row_ts)
+        return Piece(self.kind, rows, self.ts[which], times)
 
 
 @dataclass(frozen=True)

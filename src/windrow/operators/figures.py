@@ -13,15 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from windrow.model import BatchMetrics, Metrics
-
-if TYPE_CHECKING:
-    from windrow.operators.pipeline import Pipeline
+from windrow.operators.stage import Stage
 
 #: One number for each stream of a figure that belongs to streams, otherwise one.
 Numbers = tuple[int, ...]
+
+
+class Counting(Protocol):
+    """What figures are read of: a pipeline."""
+
+    names: list[str]
+    metrics: Metrics
+    stages: dict[str, Stage]
+
+    def stale(self) -> list[int]:
+        """Tuples of each stream that could be gone."""
+
+    def allocated(self) -> int:
+        """The bytes of all stages' arrays."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Figure:
     name: str
     kind: Literal["counter", "gauge"]
     per_stream: bool = True
-    read: Callable[[Pipeline], Sequence[int]] | None = None
+    read: Callable[[Counting], Sequence[int]] | None = None
 
     def shown(self, numbers: Sequence[int], names: Sequence[str]) -> Any:
         """As an attribute: by the names of the streams, or one number."""
@@ -102,7 +114,7 @@ REPORTED = tuple(figure for figure in FIGURES if figure.name in _BATCH_NAMES)
 # -- what becomes of them ----------------------------------------------------------------------
 
 
-def read(pipeline: Pipeline, wanted: Sequence[Figure]) -> dict[Figure, Numbers]:
+def read(pipeline: Counting, wanted: Sequence[Figure]) -> dict[Figure, Numbers]:
     """What they are now."""
     said: dict[str, Sequence[int]] = {}
     for stage in pipeline.stages.values():
@@ -116,7 +128,7 @@ def read(pipeline: Pipeline, wanted: Sequence[Figure]) -> dict[Figure, Numbers]:
     return found
 
 
-def metrics(pipeline: Pipeline) -> Metrics:
+def metrics(pipeline: Counting) -> Metrics:
     """All of them so far."""
     numbers = read(pipeline, FIGURES)
     return Metrics(**{each.name: each.shown(numbers[each], pipeline.names) for each in FIGURES})
@@ -125,7 +137,7 @@ def metrics(pipeline: Pipeline) -> Metrics:
 class Share:
     """What a pipeline does in one micro-batch, from when this is made."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Counting) -> None:
         self._pipeline = pipeline
         self._before = read(pipeline, [each for each in REPORTED if each.kind == "counter"])
         for stage in pipeline.stages.values():

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow import api, planning
+from windrow.experiments.frame import Panel, measured
 from windrow.model import JoinPlan, Metrics, Stream, TimeWindow
 from windrow.operators.arrivals import Piece
 from windrow.operators.payload import Payload
@@ -231,6 +232,17 @@ def _compile(join: Join) -> None:
 # -- words -------------------------------------------------------------------------------------
 
 WORK = "operations on stored tuples and flags"
+
+
+def outputs(named: Sequence[tuple[str, Run]]) -> tuple[Panel, ...]:
+    """Panels of the output of named runs: over work, and over time."""
+    counted = tuple(measured(name, run.work, run.results) for name, run in named)
+    timed = tuple(measured(name, run.seconds, run.results) for name, run in named)
+    y = "output tuples so far"
+    return (
+        Panel("counted", WORK, y, counted, "Output over work"),
+        Panel("wall time", "seconds of work", y, timed, "Output over time"),
+    )
 
 
 def milliseconds(run: Run) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from windrow.bar import Progress
-from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, measured
+from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, REPEATS, WORK, Join, Run, Setup
 
@@ -65,13 +65,7 @@ def panels(found: Found) -> tuple[Panel, ...]:
         ("WJoin", found.wjoin),
         ("PWJoin, no punctuations", found.silent),
     )
-    counted = tuple(measured(name, run.work, run.results) for name, run in named)
-    timed = tuple(measured(name, run.seconds, run.results) for name, run in named)
-    y = "output tuples so far"
-    return (
-        Panel("counted", WORK, y, counted, "Output over work"),
-        Panel("wall time", "seconds of work", y, timed, "Output over time"),
-    )
+    return common.outputs(named)
 
 
 def claims(found: Found) -> tuple[Claim, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from windrow.bar import Progress
-from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim, measured
+from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim
 from windrow.experiments.paper3 import common
 from windrow.experiments.paper3.common import PAPER, REPEATS, WORK, Run, Setup
 
@@ -66,13 +66,7 @@ def panels(points: Sequence[Point]) -> tuple[Panel, ...]:
         for p in points
         for name, run in (("PWJoin", p.pwjoin), ("WJoin", p.wjoin))
     ]
-    counted = tuple(measured(name, run.work, run.results) for name, run in named)
-    timed = tuple(measured(name, run.seconds, run.results) for name, run in named)
-    y = "output tuples so far"
-    return (
-        Panel("counted", WORK, y, counted, "Output over work"),
-        Panel("wall time", "seconds of work", y, timed, "Output over time"),
-    )
+    return common.outputs(named)
 
 
 def claims(points: Sequence[Point]) -> tuple[Claim, ...]:

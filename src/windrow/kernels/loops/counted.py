@@ -112,6 +112,21 @@ def expire_group(task: Task, batch: Batch, t: int) -> int:
 
 
 @kernel
+def open_group(task: Task, batch: Batch, t: int) -> int:
+    """Append a group and expire, from where it stands. FULL, GROW: call again after that."""
+    now, status = task.stand[0], DONE
+    if now.step == APPENDING:
+        status = append_group(task, batch, t)
+        if status == DONE:
+            now.step = EXPIRING
+    if now.step == EXPIRING:
+        status = expire_group(task, batch, t)
+        if status == DONE:
+            now.step, now.scan = PROBING, FRESH_SCAN
+    return status
+
+
+@kernel
 def probe_group(task: Task, batch: Batch, t: int) -> int:
     """Let each tuple of a group probe the partner. FULL: the buffer is; calling again goes on."""
     now, lists = task.stand[0], task.lists
@@ -155,14 +170,9 @@ def join_counted(task: Task, batch: Batch) -> int:
         _, _, t = earliest(batch, 0)
         if t == NEVER:
             break
-        if now.step == APPENDING:
-            if append_group(task, batch, t) == GROW:
-                return GROW
-            now.step = EXPIRING
-        if now.step == EXPIRING:
-            if expire_group(task, batch, t) == FULL:
-                return FULL
-            now.step, now.scan = PROBING, FRESH_SCAN
+        status = open_group(task, batch, t)
+        if status != DONE:
+            return status
         if probe_group(task, batch, t) == FULL:
             return FULL
         now.step = APPENDING

@@ -50,7 +50,7 @@ def expire_stream(task: Task, first: int, stream: int, t: int) -> int:
 
 @kernel
 def expire_part(task: Task, first: int, t: int) -> int:
-    """The same of all streams of a part."""
+    """Expire the lists of all streams of a part."""
     for stream in range(task.asked.shape[0]):
         if expire_stream(task, first, stream, t) == FULL:
             return FULL

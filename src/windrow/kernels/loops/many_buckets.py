@@ -7,7 +7,7 @@ the buckets that it probes (or all of their streams), searches them, and is inse
 from __future__ import annotations
 
 from windrow.kernels.cells import cell_of
-from windrow.kernels.combine import aim, bind, combine
+from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
 from windrow.kernels.loops.binary import element
 from windrow.kernels.loops.many import earliest, expire_stream, finish_part
@@ -75,13 +75,9 @@ def join_many_buckets(task: Task, batch: Batch) -> int:
             if now.partials == 0 and invalidate(task, first, stream, t) == FULL:
                 return FULL
             now.patience -= 1
-            bind(task, new, first)
-            aim(task, 1, new.key)
-            now.step = SCANNING
-        if now.step == SCANNING:
-            if combine(task, new, 0, False) == FULL:
-                return FULL
-            now.step = STORING
+            begin_search(task, new, first)
+        if now.step == SCANNING and search(task, new) == FULL:
+            return FULL
         if now.step == STORING:
             status = store(task, first + stream, new, passed_at(task, stream, t))
             if status != DONE:

@@ -9,26 +9,9 @@ from __future__ import annotations
 from windrow.kernels.combine import aim, bind, combine
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.loops.binary import element
-from windrow.kernels.loops.counted import (
-    FRESH_SCAN,
-    append_group,
-    expire_after,
-    expire_group,
-    list_of,
-)
+from windrow.kernels.loops.counted import FRESH_SCAN, expire_after, list_of, open_group
 from windrow.kernels.loops.many import earliest
-from windrow.kernels.task import (
-    APPENDING,
-    DONE,
-    EXPIRING,
-    FULL,
-    GROW,
-    NEVER,
-    PROBING,
-    Batch,
-    Element,
-    Task,
-)
+from windrow.kernels.task import APPENDING, DONE, FULL, NEVER, Batch, Element, Task
 
 
 @inlined
@@ -71,16 +54,11 @@ def join_many_counted(task: Task, batch: Batch) -> int:
         _, _, t = earliest(batch, 0, streams)
         if t == NEVER:
             break
-        if now.step == APPENDING:
-            if now.patience <= 0:
-                return FULL
-            if append_group(task, batch, t) == GROW:
-                return GROW
-            now.step = EXPIRING
-        if now.step == EXPIRING:
-            if expire_group(task, batch, t) == FULL:
-                return FULL
-            now.step, now.scan = PROBING, FRESH_SCAN
+        if now.step == APPENDING and now.patience <= 0:
+            return FULL
+        status = open_group(task, batch, t)
+        if status != DONE:
+            return status
         if search_group(task, batch) == FULL:
             return FULL
         now.step = APPENDING

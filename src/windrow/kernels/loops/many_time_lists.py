@@ -10,7 +10,7 @@ tuple of a stream at time t
 
 from __future__ import annotations
 
-from windrow.kernels.combine import aim, bind, combine
+from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
 from windrow.kernels.loops.binary import element
 from windrow.kernels.loops.many import earliest, expire_part, finish_part, look_ahead
@@ -21,7 +21,6 @@ from windrow.kernels.task import (
     FULL,
     NEVER,
     SCANNING,
-    STORING,
     Batch,
     Task,
     passed_at,
@@ -48,13 +47,9 @@ def join_many_time_lists(task: Task, batch: Batch) -> int:
                 if now.partials == 0 and expire_part(task, first, t) == FULL:
                     return FULL
                 now.patience -= 1
-                bind(task, new, first)
-                aim(task, 1, new.key)
-                now.step = SCANNING
-            if now.step == SCANNING:
-                if combine(task, new, 0, False) == FULL:
-                    return FULL
-                now.step = STORING
+                begin_search(task, new, first)
+            if now.step == SCANNING and search(task, new) == FULL:
+                return FULL
             status = store(task, first + stream, new, passed_at(task, stream, t))
             if status != DONE:
                 return status

@@ -113,7 +113,7 @@ class Adaptive(Gate):
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Take it over."""
+        """Go on from what was measured."""
         super().stand(standing)
         self.synchronised, self.switches = standing["synchronised"], standing["switches"]
         self.since, self.since_progress = list(standing["since"]), list(standing["since progress"])

@@ -195,5 +195,5 @@ class Gate:
         return {"joined": self.joined}
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Take it over."""
+        """Go on from how far each stream was joined."""
         self.joined = list(standing["joined"])

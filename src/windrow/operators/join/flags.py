@@ -129,18 +129,13 @@ class Flags:
         found[known] = self.bytes[self._places(stream, rows[known])]
         return found
 
-    def has(self, stream: int, rows: NDArray[np.int64]) -> bool:
-        """Is there a flag for each of these rows?"""
-        inside = (rows >= self.base[stream]) & (rows < self.ends[stream])
-        return bool((inside | np.isin(rows, self.pinned_rows(stream))).all())
-
     def get(self, stream: int, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Have these rows met a partner?"""
         found: NDArray[np.bool_] = self.bytes[self._places(stream, rows)] != 0
         return found
 
     def set(self, stream: int, rows: NDArray[np.int64]) -> None:
-        """They have now."""
+        """Note that these rows have met a partner."""
         self.bytes[self._places(stream, rows)] |= MATCHED
 
     def news(self, stream: int) -> NDArray[np.int64]:

@@ -1,5 +1,5 @@
-"""Judges of candidates: is a combination with equal hashes one of equal keys, on which the
-condition holds? They are asked in bulk, with row ids by stream."""
+"""Judges of candidates, asked in bulk: do combinations with equal hashes have equal keys, and does
+the condition hold on them?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Verify = Callable[[Rows], NDArray[np.bool_]]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a condition, which all its parts together make: it names these streams."""
+    """A part of a condition, and the streams that it names. All parts must hold."""
 
     streams: frozenset[int]
     holds: Verify

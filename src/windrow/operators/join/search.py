@@ -152,7 +152,7 @@ class Search:
         return {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
 
     def attach(self, facts: dict[str, Any]) -> None:
-        """Take it over."""
+        """Go on from what was measured."""
         self.lately = [Lately(*each) for each in facts["probed"]]
         # A restart may have brought another condition, of which nothing is known yet.
         for part, each in zip(self.parts, facts["held"], strict=False):

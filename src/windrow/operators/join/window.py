@@ -4,10 +4,10 @@
                                           |  ^                                  |
                                         state  matched flags  <-----------------+
 
-The kernel hands back candidates and rows that left the state. Where hashes are exact and
-there is no condition ("settled"), candidates are matches and the kernel keeps the matched flags
-itself. Otherwise the judges are asked, in bulk, and the flags follow its verdict; a row that left
-is unmatched only after every candidate before it has been judged, which is the order here.
+The kernel hands back candidates and rows that left the state. Where hashes are exact and no
+condition is about several streams ("settled"), candidates are matches and the kernel keeps the
+matched flags itself. Otherwise the judges are asked, in bulk, and the flags follow their verdict; a
+row that left is unmatched only after every candidate before it has been judged: the order here.
 
 With clock times, both windows 10 minutes, a left join of A and B:
 
@@ -238,7 +238,7 @@ class WindowJoin:
     def _extend_all(self, partials: NDArray[np.int64]) -> Iterator[Piece]:
         """Go on with partial combinations on which the condition holds so far, all at once.
 
-        The kernel has stopped in the middle of a search, perhaps, and finds it as it left it.
+        The kernel may have stopped in the middle of a search, to which it comes back afterwards.
         """
         stand, cursor = self._task.stand[0], self._task.cursor
         level, kept = int(stand.level), cursor.copy()
@@ -252,7 +252,7 @@ class WindowJoin:
         cursor[:] = kept
 
     def _extend(self, stream: int, level: int, block: NDArray[np.int64]) -> Iterator[Piece]:
-        """The same for combinations of one arriving stream, bound up to one level."""
+        """Go on with combinations of one arriving stream, bound up to one level."""
         rows, asked = bound_rows(block, self.layout.streams), self.search.asked_at(stream, level)
         verdict = self.search.holds(asked, rows, block.shape[1])
         block = np.ascontiguousarray(block[:, verdict])
@@ -290,11 +290,11 @@ class WindowJoin:
         if how == "anti" or not matches.shape[1]:
             return
         self.matches += matches.shape[1]
-        rows, times = matches[:streams].copy(), matches[streams:]
         if how == "semi":
-            yield Piece("match", (rows[0], *[None] * (streams - 1)), times[0].copy())
-        else:
-            yield Piece("match", tuple(rows), times.max(axis=0))
+            yield Piece.alone("match", streams, 0, matches[0].copy(), matches[streams].copy())
+            return
+        rows, times = matches[:streams].copy(), matches[streams:].copy()
+        yield Piece("match", tuple(rows), times.max(axis=0), tuple(times))
 
     def _left(self, stream: int, gone: NDArray[np.int64]) -> Iterator[Piece]:
         """Give out the rows that have left, if they have met none."""

@@ -164,7 +164,7 @@ class Hold(Plain):
         return {"released": self.released}
 
     def stand(self, standing: dict[str, Any]) -> None:
-        """Take it over."""
+        """Go on from what has left."""
         self.released = standing["released"]
 
 
