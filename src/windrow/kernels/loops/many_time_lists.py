@@ -13,7 +13,7 @@ from __future__ import annotations
 from windrow.kernels.combine import aim, bind, combine
 from windrow.kernels.jit import kernel
 from windrow.kernels.loops.binary import element
-from windrow.kernels.loops.many import earliest, expire_part, finish_part, look_ahead
+from windrow.kernels.loops.many import earliest, expire_stream, finish_part, look_ahead
 from windrow.kernels.steps import store
 from windrow.kernels.task import (
     ARRIVED,
@@ -45,7 +45,7 @@ def join_many_time_lists(task: Task, batch: Batch) -> int:
                 if now.patience == 0:
                     return FULL
                 look_ahead(batch, task, at, first, stream)
-                if now.partials == 0 and expire_part(task, first, t) == FULL:
+                if now.partials == 0 and expire_stream(task, first, stream, t) == FULL:
                     return FULL
                 now.patience -= 1
                 bind(task, new, first)
