@@ -39,16 +39,14 @@ def width(streams: int) -> int:
 @inlined
 def bind(task: Task, new: Element, first: int) -> None:
     """Bind the tuple that arrives, and lay out the levels. Lists are from `first` on."""
-    cursor, level = task.cursor, 0
+    cursor = task.cursor
     cursor[0].stream, cursor[0].row, cursor[0].ts = new.stream, new.row, new.t
     cursor[0].newest, cursor[0].limit = new.t, new.t + task.asked[new.stream].reach
-    for at in range(task.asked.shape[0]):
-        stream = task.probing.order[at]
-        if stream != new.stream:
-            level += 1
-            cursor[level].stream = stream
-            cursor[level].lst = first + stream
-            cursor[level].mark = NEVER
+    for level in range(1, task.asked.shape[0]):
+        stream = task.probing.order[new.stream, level]
+        cursor[level].stream = stream
+        cursor[level].lst = first + stream
+        cursor[level].mark = NEVER
 
 
 @inlined

@@ -145,10 +145,10 @@ class Buffers(NamedTuple):
 
 
 class Probing(NamedTuple):
-    """In which order many streams are probed, the same for each that arrives.
+    """In which order many streams are probed: a row for each stream that a tuple can arrive on.
 
-    order: the streams; the one that a tuple has arrived on is left out.
-    asks: [stream that a tuple has arrived on, level]: whether the condition is asked there.
+    order: [stream, level]: the stream that is bound at a level, from the one that arrives on.
+    asks: [stream, level]: whether the condition is asked there.
     """
 
     order: NDArray[np.int64]
@@ -186,7 +186,9 @@ def new(streams: int, rows: int) -> Task:
         stand=records(STAND),
         groups=records(GROUP, streams),
         cursor=records(CURSOR, streams),
-        probing=Probing(np.arange(streams), np.zeros((streams, streams), np.bool_)),
+        probing=Probing(
+            np.zeros((streams, streams), np.int64), np.zeros((streams, streams), np.bool_)
+        ),
         matched=Matched(np.zeros(1, np.uint8), np.zeros(0, np.int64)),
         lists=ListArrays(none, none, flat, flat, flat, none, flat),
         out=Buffers(

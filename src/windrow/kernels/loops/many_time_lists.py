@@ -3,7 +3,8 @@
 As `time_lists`, with one list for each stream and cell and nothing stored of what is in between. A
 tuple of a stream at time t
 
-    1. invalidates all lists of its cell, each against the smallest progress of the others,
+    1. invalidates its own list against the smallest progress of the others (theirs are, when their
+       own tuples come),
     2. searches the other streams' lists for combinations (`kernels.combine`),
     3. is appended to its own list, unless it is past its own reach already.
 """

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Judges candidates, given their row ids by stream.
-Verify = Callable[[Sequence[NDArray[np.int64]]], NDArray[np.bool_]]
+#: Row ids of candidates, by stream.
+Rows = Sequence[NDArray[np.int64]]
+#: Judges candidates.
+Verify = Callable[[Rows], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,3 @@ class Part:
 
     streams: frozenset[int]
     holds: Verify
-
-
-def verdict_of(
-    judges: Sequence[Verify], rows: Sequence[NDArray[np.int64]], length: int
-) -> NDArray[np.bool_]:
-    """What all judges agree on; each is asked about what the ones before it have left."""
-    verdict = np.ones(length, np.bool_)
-    for judge in judges:
-        verdict[verdict] = judge([mine[verdict] for mine in rows])
-    return verdict

@@ -1,13 +1,14 @@
 """How many streams are searched: which one is probed next, and where the condition is asked.
 
-    order of probing:  clk (0.3 matches expected), then buy (2.1)
+    order of probing:  from imp: clk (0.3 matches expected), then buy (2.1)
     condition:         imp.price < clk.bid AND clk.user = buy.user
 
     a tuple of imp:  clk bound: is the price below the bid?  -->  buy bound: is it the same user?
 
-The stream with the fewest expected matches is probed first, by what probes have found lately. A
-part of the condition is asked as soon as the streams that it names are bound, in bulk. The order
-changes the price only.
+The stream with the fewest expected matches is probed first, by what probes have found lately and
+how many of the tuples found have lately held against the parts of the condition that are asked
+there. A part is asked as soon as the streams that it names are bound, in bulk. The order changes
+the price only.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import Task
-from windrow.operators.join.judging import Part
+from windrow.operators.join.judging import Part, Rows
 
 #: So many tuples may arrive before the order of probing is chosen anew.
 PATIENCE = 1 << 16
@@ -30,20 +31,20 @@ ENOUGH_PROBES = 1 << 12
 
 @dataclass
 class Lately:
-    """What probes of a stream have found lately."""
+    """What trials have lately come to: tuples found by probes, or held by a part of a condition."""
 
-    probes: float = 0.0
-    found: float = 0.0
+    trials: float = 0.0
+    hits: float = 0.0
 
-    def note(self, probes: int, found: int) -> None:
-        """Let new probes count, and older ones less."""
-        kept = 0.5 if self.probes + probes > ENOUGH_PROBES else 1.0
-        self.probes = kept * self.probes + probes
-        self.found = kept * self.found + found
+    def note(self, trials: int, hits: int) -> None:
+        """Let new trials count, and older ones less."""
+        kept = 0.5 if self.trials + trials > ENOUGH_PROBES else 1.0
+        self.trials = kept * self.trials + trials
+        self.hits = kept * self.hits + hits
 
-    def expected(self) -> float | None:
-        """Matches to expect of a probe; None if there was none."""
-        return self.found / self.probes if self.probes else None
+    def expected(self, unknown: float) -> float:
+        """Hits to expect of a trial."""
+        return self.hits / self.trials if self.trials else unknown
 
 
 class Search:
@@ -67,7 +68,10 @@ class Search:
     def begin(self) -> None:
         """Nothing has been measured."""
         self.lately = [Lately() for _ in range(self.streams)]
+        self.held = {part: Lately() for part in self.parts}
         self._seen = [(int(c.probes), int(c.found)) for c in self._task.counted]
+
+    # -- the order of probing ----------------------------------------------------------------
 
     def choose(self, live: Sequence[int]) -> None:
         """Choose the order by what was measured; of what was not, streams with few live rows first.
@@ -81,49 +85,78 @@ class Search:
             now, before = (int(counted.probes), int(counted.found)), self._seen[stream]
             self.lately[stream].note(now[0] - before[0], now[1] - before[1])
             self._seen[stream] = now
-
-        def rank(stream: int) -> tuple[bool, float, int]:
-            expected = self.lately[stream].expected()
-            return (stream != self.first, -1.0 if expected is None else expected, live[stream])
-
-        self._task.probing.order[:] = sorted(range(self.streams), key=rank)
+        probing = self._task.probing
+        for stream in range(self.streams):
+            probing.order[stream] = self._order_from(stream, live)
         if self.staged:
-            self._task.probing.asks[:] = [
-                [bool(self.asked_at(stream, level)) for level in range(self.streams)]
-                for stream in range(self.streams)
-            ]
+            for stream in range(self.streams):
+                for level in range(self.streams):
+                    probing.asks[stream, level] = bool(self.asked_at(stream, level))
 
-    def bound(self, stream: int, level: int) -> list[int]:
-        """The streams that are bound at a level, where a tuple arrived on a stream."""
-        others = [int(each) for each in self._task.probing.order if each != stream]
-        return [stream, *others[:level]]
+    def _order_from(self, arrived_on: int, live: Sequence[int]) -> list[int]:
+        """The order for tuples that arrive on a stream: the next one is the best of those left."""
+        order, left = [arrived_on], set(range(self.streams)) - {arrived_on}
 
-    def asked_at(self, stream: int, level: int) -> list[Part]:
+        def rank(stream: int) -> tuple[bool, float, int, int, int]:
+            parts = self._known(order, stream) if self.staged else []
+            expected = self.lately[stream].expected(0.0)
+            for part in parts:
+                expected *= self.held[part].expected(1.0)
+            return (stream != self.first, expected, -len(parts), live[stream], stream)
+
+        while left:
+            order.append(min(left, key=rank))
+            left.remove(order[-1])
+        return order
+
+    # -- the parts of the condition ----------------------------------------------------------
+
+    def _known(self, bound: Sequence[int], stream: int) -> list[Part]:
+        """The parts of the condition that can be asked once a stream is bound beside others."""
+        before = set(bound)
+        now = before | {stream}
+        return [part for part in self.parts if part.streams <= now and not part.streams <= before]
+
+    def asked_at(self, arrived_on: int, level: int) -> list[Part]:
         """The parts of the condition that are first known at a level below the last."""
         if not 0 < level < self.streams - 1:
             return []
-        now, before = (set(self.bound(stream, at)) for at in (level, level - 1))
-        return [part for part in self.parts if part.streams <= now and not part.streams <= before]
+        order = [int(stream) for stream in self._task.probing.order[arrived_on]]
+        return self._known(order[:level], order[level])
 
-    def next_level(self, stream: int, level: int) -> int | None:
+    def next_level(self, arrived_on: int, level: int) -> int | None:
         """The next level above one at which something is asked, but for the last."""
         levels = range(level + 1, self.streams - 1)
-        return next((at for at in levels if self._task.probing.asks[stream, at]), None)
+        return next((at for at in levels if self._task.probing.asks[arrived_on, at]), None)
 
-    def left(self, stream: int, level: int) -> list[Part]:
+    def left(self, arrived_on: int, level: int) -> list[Part]:
         """The parts that are still to be asked once those up to a level have been."""
-        now = set(self.bound(stream, level))
+        now = {int(stream) for stream in self._task.probing.order[arrived_on, : level + 1]}
         return [part for part in self.parts if not part.streams <= now]
 
-    # -- memory that outlives a process ----------------------------------------------------
+    def holds(self, parts: Sequence[Part], rows: Rows, length: int) -> NDArray[np.bool_]:
+        """Which combinations all of some parts hold for; each is asked about what is left."""
+        verdict = np.ones(length, np.bool_)
+        for part in parts:
+            asked = [mine[verdict] for mine in rows]
+            held = part.holds(asked)
+            self.held[part].note(len(held), int(held.sum()))
+            verdict[verdict] = held
+        return verdict
+
+    # -- memory that outlives a process ------------------------------------------------------
 
     def facts(self) -> dict[str, Any]:
         """What was measured, as plain data."""
-        return {"probed": [[each.probes, each.found] for each in self.lately]}
+        measured = {"probed": self.lately, "held": self.held.values()}
+        return {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
 
     def attach(self, facts: dict[str, Any]) -> None:
         """Take it over."""
         self.lately = [Lately(*each) for each in facts["probed"]]
+        # A restart may have brought another condition, of which nothing is known yet.
+        for part, each in zip(self.parts, facts["held"], strict=False):
+            self.held[part] = Lately(*each)
 
 
 def bound_rows(block: NDArray[np.int64], streams: int) -> list[NDArray[np.int64]]:

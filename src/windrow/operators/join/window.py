@@ -31,7 +31,7 @@ from windrow.model import How, Invalidation
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
-from windrow.operators.join.judging import Part, Verify, verdict_of
+from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.search import Search, bound_rows
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
@@ -253,9 +253,9 @@ class WindowJoin:
 
     def _extend(self, stream: int, level: int, block: NDArray[np.int64]) -> Iterator[Piece]:
         """The same for combinations of one arriving stream, bound up to one level."""
-        judges = [part.holds for part in self.search.asked_at(stream, level)]
-        rows = bound_rows(block, self.layout.streams)
-        block = np.ascontiguousarray(block[:, verdict_of(judges, rows, block.shape[1])])
+        rows, asked = bound_rows(block, self.layout.streams), self.search.asked_at(stream, level)
+        verdict = self.search.holds(asked, rows, block.shape[1])
+        block = np.ascontiguousarray(block[:, verdict])
         stand, out = self._task.stand[0], self._task.out
         further, left = self.search.next_level(stream, level), self.search.left(stream, level)
         stand.extended, stand.level = 0, 0
@@ -276,10 +276,9 @@ class WindowJoin:
         self.candidates += matches.shape[1]
         how, streams = self.config.how, len(self.config.reaches)
         if not self.config.settled:
-            judges = [part.holds for part in parts]
             if self.config.same is not None:
-                judges.insert(0, self.config.same)
-            verdict = verdict_of(judges, list(matches[:streams]), matches.shape[1])
+                matches = matches[:, self.config.same(list(matches[:streams]))]
+            verdict = self.search.holds(parts, list(matches[:streams]), matches.shape[1])
             matches = matches[:, verdict]
             if how == "semi":
                 _, first = np.unique(matches[0], return_index=True)
