@@ -85,12 +85,15 @@ def chained(streams: Sequence[Stream]) -> pa.Table:
     comes later is within the earlier ones' windows too is left to a condition.
     """
     one, two, *others = streams
+    window = f"{SECONDS} seconds"
     found: Any = wr.join(one, two)
     paths = [f"found.{one.name}", f"found.{two.name}"]
     for other in others:
         key = f"{paths[0].removeprefix('found.')}.key"
         before = wr.stream(found, name="found", key=key, time="ts", window=f"{SECONDS} seconds")
-        within = [f"{other.name}.time <= {path}.time + INTERVAL {SECONDS} SECONDS" for path in paths]
+        within = [
+            f"{other.name}.time <= {path}.time + INTERVAL {SECONDS} SECONDS" for path in paths
+        ]
         found = wr.join(before, other, condition=" AND ".join(within))
         paths = [f"found.{path}" for path in (*paths, other.name)]
     return found
