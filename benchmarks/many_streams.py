@@ -90,10 +90,8 @@ def chained(streams: Sequence[Stream]) -> pa.Table:
     paths = [f"found.{one.name}", f"found.{two.name}"]
     for other in others:
         key = f"{paths[0].removeprefix('found.')}.key"
-        before = wr.stream(found, name="found", key=key, time="ts", window=f"{SECONDS} seconds")
-        within = [
-            f"{other.name}.time <= {path}.time + INTERVAL {SECONDS} SECONDS" for path in paths
-        ]
+        before = wr.stream(found, name="found", key=key, time="ts", window=window)
+        within = [f"{other.name}.time <= {path}.time + INTERVAL {window}" for path in paths]
         found = wr.join(before, other, condition=" AND ".join(within))
         paths = [f"found.{path}" for path in (*paths, other.name)]
     return found

@@ -66,10 +66,9 @@ def counting(names: Sequence[str], ordered: bool) -> str:
     """
     read = "SELECT key, epoch_us(ts) AS t, t // $window AS slot FROM read_parquet(${0})"
     near = "SELECT key, t, slot + unnest([-1, 0, 1]) AS slot FROM ({0})"
-    parts = [
-        read.format(name) if name == first else near.format(read.format(name)) for name in names
-    ]
-    tables = ", ".join(f"{name} AS ({part})" for name, part in zip(names, parts, strict=True))
+    parts = {name: read.format(name) for name in names}
+    parts |= {name: near.format(parts[name]) for name in names[1:]}
+    tables = ", ".join(f"{name} AS ({part})" for name, part in parts.items())
     joins = " ".join(f"JOIN {name} USING (key, slot)" for name in names[1:])
     within = [f"abs({one}.t - {two}.t) <= $window" for one, two in combinations(names, 2)]
     if ordered:
