@@ -32,6 +32,14 @@ PLAN = {
     "window-600s": ("windrow", "tuned"),
     "even": ("windrow", "tuned"),
     "skewed": ("windrow", "tuned"),
+    "3-streams": (*("windrow", "chained") * 2, "in-memory", "tuned"),
+    "4-streams": (*("windrow", "chained") * 2, "in-memory", "tuned"),
+    "3-streams-eight": ("windrow", "chained", "in-memory", "tuned-counted"),
+}
+#: The settings of joins of two streams and of more.
+GROUPS = {
+    "two": [name for name in PLAN if SETTINGS[name].streams == 2],
+    "many": [name for name in PLAN if SETTINGS[name].streams > 2],
 }
 #: Seconds that starting a session and stopping it may take, beside the query's limit.
 START_AND_STOP = 60
@@ -39,15 +47,17 @@ START_AND_STOP = 60
 
 def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark", description=__doc__)
+    parser.add_argument("group", nargs="?", choices=list(GROUPS), help="a part of the settings")
     parser.add_argument("--only", metavar="SETTING,...", help=f"of {', '.join(PLAN)}")
     parser.add_argument("--systems", metavar="SYSTEM,...", help=f"of {', '.join(SYSTEMS)}")
     parser.add_argument("--batches", type=int, help="at most so many micro-batches")
     parser.add_argument("--data", type=Path, help="a folder where the data stays")
     parser.add_argument("--out", type=Path, default=Path("out/bench-spark.json"))
     found = parser.parse_args(given)
-    for name, known in (("only", PLAN), ("systems", SYSTEMS)):
+    settings = GROUPS.get(found.group, list(PLAN))
+    for name, known in (("only", settings), ("systems", list(SYSTEMS))):
         text = getattr(found, name)
-        chosen = list(known) if text is None else text.split(",")
+        chosen = known if text is None else text.split(",")
         unknown = sorted(set(chosen) - set(known))
         if unknown:
             parser.error(f"no {', '.join(unknown)}; there are {', '.join(known)}")
@@ -55,7 +65,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     return found
 
 
-def measure(parameters: Parameters, expected: int, log: Path) -> Run:
+def measure(parameters: Parameters, expected: int, within: int, log: Path) -> Run:
     """Run one system in a process of its own; `log` gets what a failed one had to say."""
     command = [sys.executable, "-m", "benchmarks.spark.run_one", json.dumps(asdict(parameters))]
     ended = processes.run(command, parameters.limit() + START_AND_STOP)
@@ -79,6 +89,7 @@ def measure(parameters: Parameters, expected: int, log: Path) -> Run:
         figures,
         ended.peak_bytes,
         expected,
+        within,
         ended.others_cores,
         trouble,
     )
@@ -112,9 +123,10 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
                 if SYSTEMS[system].joins:
                     ordered = SYSTEMS[system].order != "none"
                     expected = data.results(setting, folder / name, parameters.count(), ordered)
+                within = data.most_within(setting, folder / name, parameters.count())
                 log = out.with_name(f"{out.stem}-{name}-{len(runs)}-{system}.log")
                 with arena_of_its_own(system) as conf:
-                    runs.append(measure(replace(parameters, conf=conf), expected, log))
+                    runs.append(measure(replace(parameters, conf=conf), expected, within, log))
                 progress.advance()
             print_setting(Runs(runs), name)
             out.write_text(json.dumps([asdict(run) for run in runs], indent=1))

@@ -26,6 +26,11 @@ IN_ORDER = 0.7
 BY_SHORT_WINDOW = 1.5
 SHORT, LONG = "window-10s", "window-600s"
 EVEN, SKEWED = "even", "skewed"
+#: Joins of many streams: how many times as fast as the faster of Spark's own and as Windrow's joins
+#: of two, chained; and at eight matches a row how many times fewer rows are to be held.
+BY_NATIVE, BY_CHAINED, FEWER_ROWS = 5.0, 1.3, 3.0
+MANY_FASTER, EIGHT = ("3-streams", "4-streams"), "3-streams-eight"
+NATIVE = tuple(name for name, system in SYSTEMS.items() if system.native and system.joins)
 #: A run beside which other work took this many cores is marked as disturbed.
 DISTURBED = 0.25
 
@@ -41,6 +46,8 @@ class Run:
     peak_bytes: int | None
     #: Results by DuckDB, of the micro-batches that this run had.
     expected: int
+    #: The most rows of the streams that were within their windows after a micro-batch.
+    within: int
     others_cores: float
     trouble: str = ""
 
@@ -60,6 +67,13 @@ class Run:
     def results(self) -> int | None:
         """How many results came out in all."""
         return None if self.figures is None else sum(self.figures.results)
+
+    @property
+    def held(self) -> int | None:
+        """The most rows in its state after a micro-batch, from the warm-up on."""
+        if self.figures is None:
+            return None
+        return self.figures.most_held(SETTINGS[self.setting].warm)
 
     @property
     def right(self) -> bool:
@@ -84,6 +98,11 @@ class Runs:
         runs = self._runs.get((setting, system), [])
         return [run.seconds for run in runs if run.seconds is not None]
 
+    def held(self, setting: str, system: str) -> int | None:
+        """The most rows that a system had in its state."""
+        runs = self._runs.get((setting, system), [])
+        return max((run.held for run in runs if run.held is not None), default=None)
+
     def ratio(self, one: tuple[str, str], other: tuple[str, str]) -> float | None:
         """One system's time by another's, each given as setting and system.
 
@@ -101,7 +120,7 @@ def print_setting(runs: Runs, name: str) -> None:
     """One setting's table, the targets that it can judge, and what went wrong."""
     setting = SETTINGS[name]
     title = (
-        f"{name}: {2 * setting.rows:,} rows a micro-batch, {setting.keys:,} keys, "
+        f"{name}: {setting.streams * setting.rows:,} rows a micro-batch, {setting.keys:,} keys, "
         f"windows of {setting.window_seconds} s"
     )
     if setting.hot:
@@ -112,14 +131,17 @@ def print_setting(runs: Runs, name: str) -> None:
             " ".join(f"{taken:.3f}" for taken in runs.seconds(name, same[0].system)) or "-",
             _or_dash(runs.ratio((name, same[0].system), (name, "windrow")), "{:.2f}x"),
             _or_dash(max(run.peak_bytes or 0 for run in same) / 2**30 or None, "{:.2f} GiB"),
+            _or_dash(runs.held(name, same[0].system), "{:,}"),
             _or_dash(next((run.results for run in same if run.results is not None), None), "{:,}"),
             "yes" if all(run.right for run in same) else "NO",
         ]
         for same in runs.of(name)
     ]
-    header = ["", "seconds a micro-batch", "by windrow", "peak memory", "results", "as DuckDB"]
+    header = ["", "seconds a micro-batch", "by windrow", "peak memory", "rows held", "results",
+              "as DuckDB"]  # fmt: skip
     show(title, header, rows, [])
-    for line in [*_targets(runs, name), *_growth(runs, name), *_troubles(runs, name)]:
+    lines = (_targets, _growth, _many, _troubles)
+    for line in [line for each in lines for line in each(runs, name)]:
         CONSOLE.print(f"  {line}", markup=False, highlight=False)
     CONSOLE.print()
 
@@ -162,6 +184,37 @@ def _growth(runs: Runs, name: str) -> Iterator[str]:
             times = runs.ratio((harder, run.system), (plainer, run.system))
             if times is not None:
                 yield f"{run.title}: {times:.2f}x its time with {words}"
+
+
+def _many(runs: Runs, name: str) -> Iterator[str]:
+    """The promises of joins of many streams: throughput, and rows held."""
+    if SETTINGS[name].streams == 2:
+        return
+    peers = {system: runs.ratio((name, system), (name, "windrow")) for system in NATIVE}
+    times = min((ratio for ratio in peers.values() if ratio is not None), default=None)
+    chained = runs.ratio((name, "chained"), (name, "windrow"))
+    if name in MANY_FASTER and times is not None:
+        yield (
+            f"{times:.2f} times as fast as the faster of Spark's own, at least {BY_NATIVE:g} "
+            f"wanted: {_word(times >= BY_NATIVE)}"
+        )
+    if name in MANY_FASTER and chained is not None:
+        yield (
+            f"{chained:.2f} times as fast as windrow's joins, chained, at least {BY_CHAINED:g} "
+            f"wanted: {_word(chained >= BY_CHAINED)}"
+        )
+    mine = runs.held(name, "windrow")
+    within = max(run.within for same in runs.of(name) for run in same)
+    if mine is not None:
+        yield (
+            f"{mine:,} rows held, of {within:,} within their windows, so none of what is in "
+            f"between: {_word(mine <= within)}"
+        )
+    its = [held for system in NATIVE if (held := runs.held(name, system)) is not None]
+    if mine is not None and its:
+        times = min(its) / mine
+        wanted = f", at least {FEWER_ROWS:g} wanted: {_word(times >= FEWER_ROWS)}"
+        yield f"{times:.2f} times fewer rows held than Spark's own" + wanted * (name == EIGHT)
 
 
 def _troubles(runs: Runs, name: str) -> Iterator[str]:

@@ -62,11 +62,17 @@ class Figures:
     results: list[int]
     finished: bool
     whole_seconds: float
+    #: Rows in all joins' state after each of them; None where they are not counted.
+    held: list[int] | None = None
 
     def median_after(self, warm: int) -> float | None:
         """The figure that counts; None if the run did not come that far."""
         counted = self.seconds[warm:]
         return median(counted) if counted else None
+
+    def most_held(self, warm: int) -> int | None:
+        """The most rows in all joins' state after a micro-batch; None if they are not counted."""
+        return max((self.held or [])[warm:], default=None)
 
 
 def run(parameters: Parameters, folder: Path) -> Figures:
@@ -74,7 +80,7 @@ def run(parameters: Parameters, folder: Path) -> Figures:
     setting = SETTINGS[parameters.setting]
     source = Path(parameters.data) if parameters.data else folder / "data"
     data.write(setting, source)
-    source = data.linked(source, folder / "input", parameters.count())
+    source = data.linked(setting, source, folder / "input", parameters.count())
     spark = session(parameters.system, parameters.cores, parameters.memory, str(folder / "local"))
     for name, value in parameters.conf.items():
         spark.conf.set(name, value)
@@ -86,16 +92,16 @@ def run(parameters: Parameters, folder: Path) -> Figures:
 
 def _stream(spark: SparkSession, parameters: Parameters, source: Path, folder: Path) -> Figures:
     """Run the query to the end of its input, or to the limit."""
-    frames = [
-        spark.readStream.schema(data.DDL)
+    setting = SETTINGS[parameters.setting]
+    frames = {
+        stream: spark.readStream.schema(data.DDL)
         .option("maxFilesPerTrigger", 1)
         .parquet(str(source / stream))
-        for stream in data.STREAMS
-    ]
-    setting = SETTINGS[parameters.setting]
+        for stream in setting.names
+    }
     start = time.perf_counter()
     query = (
-        joined(parameters.system, frames[0], frames[1], setting.window_seconds)
+        joined(parameters.system, frames, setting.window_seconds)
         .writeStream.format("noop")
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
@@ -115,7 +121,23 @@ def _stream(spark: SparkSession, parameters: Parameters, source: Path, folder: P
         [int(report["sink"]["numOutputRows"]) for report in with_input],
         finished,
         time.perf_counter() - start,
+        _held(parameters.system, query, with_input),
     )
+
+
+def _held(system: str, query: Any, progress: list[dict[str, Any]]) -> list[int] | None:
+    """Rows in all joins' state after each micro-batch; None if the system does not count them."""
+    if not SYSTEMS[system].counted or not SYSTEMS[system].joins:
+        return None
+    if SYSTEMS[system].native:
+        return [sum(each["numRowsTotal"] for each in p["stateOperators"]) for p in progress]
+    import windrow as wr
+
+    held = {int(report["batchId"]): 0 for report in progress}
+    for figures in wr.metrics(query):
+        if figures.batch in held:
+            held[figures.batch] += sum(figures.live_rows.values())
+    return list(held.values())
 
 
 def main(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: Micro-batches that warm up the JVM, the workers and the kernels, and fill the standard windows.
 WARM = 3
@@ -10,7 +10,7 @@ WARM = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """A workload of two like streams, cut into micro-batches.
+    """A workload of like streams, cut into micro-batches.
 
     `rows` are those of one stream in one micro-batch, `rate` its rows per second of event time.
     Keys are uniform; `hot` of all rows have key 0 instead. Micro-batches count after the first
@@ -26,6 +26,12 @@ class Setting:
     warm: int = WARM
     hot: float = 0.0
     limit_seconds: int = 300
+    streams: int = 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The streams' names."""
+        return tuple("abcdef"[: self.streams])
 
     @property
     def micros_a_batch(self) -> int:
@@ -55,6 +61,21 @@ def _growth(window_seconds: int) -> Setting:
     )
 
 
+def _many(streams: int) -> Setting:
+    """One match for each row that arrives and other stream, and windows of three micro-batches."""
+    return Setting(
+        f"{streams}-streams",
+        rows=100_000,
+        batches=12,
+        rate=10_000,
+        keys=300_000,
+        window_seconds=30,
+        warm=4,
+        limit_seconds=150,
+        streams=streams,
+    )
+
+
 def _skew(name: str, hot: float) -> Setting:
     """Few rows a window, because the hot key's results grow with their square."""
     return Setting(name, rows=20_000, batches=8, rate=10, keys=300, window_seconds=30, hot=hot)
@@ -71,5 +92,9 @@ SETTINGS = {
         _growth(600),
         _skew("even", 0.0),
         _skew("skewed", 0.3),
+        _many(3),
+        _many(4),
+        # Eight matches in place of one. Results grow with their square, so rows are fewer.
+        replace(_many(3), name="3-streams-eight", rows=4_000, rate=400, keys=1_500),
     )
 }

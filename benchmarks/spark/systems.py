@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ from windrow.spark.session import FILE_MANAGER, LOCAL_FILE_MANAGER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.model import Stream
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 PROVIDERS = "org.apache.spark.sql.execution.streaming.state"
@@ -26,26 +29,34 @@ class System:
     #: Whether it has results at all, and in which order they leave.
     joins: bool = True
     order: str = "none"
+    #: Whether more than two streams are joined two by two, as Spark's own join always does.
+    chained: bool = False
+    #: Whether the number of rows in its state can be believed.
+    counted: bool = True
     #: Fewer micro-batches than the setting has, for what is too slow for all of them.
     most_batches: int | None = None
 
 
+#: One store with column families, values ordered by time: the newest format.
+TUNED = {
+    **ROCKSDB,
+    "spark.sql.streaming.join.stateFormatVersion": "4",
+    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
+}
+
 SYSTEMS = {
     "windrow": System("windrow", native=False),
+    "chained": System("windrow, chained joins", native=False, chained=True),
     "no-join": System("windrow's path, join left out", native=False, joins=False),
     "sync-filter": System("windrow, sync-filter", native=False, order="sync-filter"),
     "filter-order": System("windrow, filter-order", native=False, order="filter-order"),
     "adaptive": System("windrow, adaptive", native=False, order="adaptive"),
-    "tuned": System(
-        "Spark, RocksDB tuned",
+    "tuned": System("Spark, RocksDB tuned", native=True, conf=TUNED, counted=False),
+    "tuned-counted": System(
+        "Spark, RocksDB tuned, rows counted",
         native=True,
-        conf={
-            **ROCKSDB,
-            # One store with column families, values ordered by time: the newest format.
-            "spark.sql.streaming.join.stateFormatVersion": "4",
-            f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
-            f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "false",
-        },
+        conf={**TUNED, f"{STATE_STORE}.rocksdb.trackTotalNumberOfRows": "true"},
     ),
     "in-memory": System("Spark, in memory", native=True, conf=IN_MEMORY),
     # With what a join of windrow sets for itself when checkpoints are on a local disk.
@@ -84,34 +95,61 @@ def session(name: str, cores: int, memory: str, folder: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def joined(name: str, a: DataFrame, b: DataFrame, window_seconds: int) -> DataFrame:
-    """The system's join of two streams on `key`, with `ts` at most the window apart."""
+def joined(name: str, frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
+    """The system's join of streams, by name, on `key`, with all `ts` at most the window apart."""
     if SYSTEMS[name].native:
-        return _native(a, b, window_seconds)
+        return _native(frames, window_seconds)
     import windrow as wr
 
     streams = [
         wr.stream(frame, name=side, key="key", time="ts", window=f"{window_seconds} seconds")
-        for frame, side in ((a, "a"), (b, "b"))
+        for side, frame in frames.items()
     ]
     if name == "no-join":
         from benchmarks.spark import without_join
 
         return without_join.path(*streams)
+    if SYSTEMS[name].chained:
+        return _chained(streams, window_seconds)
     result: DataFrame = wr.join(*streams, order=SYSTEMS[name].order)
     return result
 
 
-def _native(a: DataFrame, b: DataFrame, window_seconds: int) -> DataFrame:
+def _chained(streams: Sequence[Stream], window_seconds: int) -> DataFrame:
+    """Windrow's joins of two streams, each on what the one before it has found.
+
+    A found row has the largest time of what is in it, and stays for a window from there. That what
+    comes later is within the earlier ones' windows too is left to a condition.
+    """
+    import windrow as wr
+
+    one, two, *others = streams
+    found: DataFrame = wr.join(one, two)
+    paths = [f"found.{one.name}", f"found.{two.name}"]
+    for other in others:
+        key = f"{paths[0].removeprefix('found.')}.key"
+        window = f"{window_seconds} seconds"
+        before = wr.stream(found, name="found", key=key, time="ts", window=window)
+        within = [f"{other.name}.ts <= {path}.ts + INTERVAL {window}" for path in paths]
+        found = wr.join(before, other, condition=" AND ".join(within))
+        paths = [f"found.{path}" for path in (*paths, other.name)]
+    return found
+
+
+def _native(frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
+    """Spark's own joins, each with the range of every pair."""
     from pyspark.sql import functions
+    from pyspark.sql.functions import col
 
     window = functions.expr(f"INTERVAL {window_seconds} SECONDS")
-    left = a.withWatermark("ts", "0 seconds").alias("a")
-    right = b.withWatermark("ts", "0 seconds").alias("b")
-    time_a, time_b = functions.col("a.ts"), functions.col("b.ts")
-    return left.join(
-        right,
-        (functions.col("a.key") == functions.col("b.key"))
-        & (time_a >= time_b - window)
-        & (time_a <= time_b + window),
-    )
+    aliased = {name: f.withWatermark("ts", "0 seconds").alias(name) for name, f in frames.items()}
+    first, *others = frames
+    result, before = aliased[first], [first]
+    for name in others:
+        condition = col(f"{first}.key") == col(f"{name}.key")
+        for other in before:
+            its, mine = col(f"{other}.ts"), col(f"{name}.ts")
+            condition = condition & (its >= mine - window) & (its <= mine + window)
+        result = result.join(aliased[name], condition)
+        before.append(name)
+    return result

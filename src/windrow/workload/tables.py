@@ -65,20 +65,26 @@ def pair(
     )
 
 
-def standard(rows: int = 1_200_000, *, seed: Seed = 0) -> tuple[pa.Table, pa.Table]:
-    """The standard benchmark workload: two streams of exactly `rows` rows over 120 seconds.
+def standard(
+    rows: int = 1_200_000,
+    *,
+    seed: Seed = 0,
+    streams: int = 2,
+    rows_per_key: int = STANDARD_ROWS_PER_KEY,
+) -> tuple[pa.Table, ...]:
+    """The standard benchmark workload: streams of exactly `rows` rows each over 120 seconds.
 
     Uniform keys, one value for four rows of a stream: 300,000 at the standard size. A window of
     30 seconds on both sides gives 1.75 results a row, about 2.1 million, and a smaller workload
-    has as many results a row.
+    has as many results a row. A row that arrives finds one match in each other stream, or with
+    more `rows_per_key` a fourth of them. More streams leave the first ones as they are.
 
     >>> left, right = standard(1000)
     >>> left.num_rows, right.num_rows
     (1000, 1000)
     """
-    keys = Uniform(max(1, rows // STANDARD_ROWS_PER_KEY))
-    for_a, for_b = np.random.default_rng(seed).spawn(2)
-    return _exactly(rows, keys, for_a), _exactly(rows, keys, for_b)
+    keys = Uniform(max(1, rows // rows_per_key))
+    return tuple(_exactly(rows, keys, rng) for rng in np.random.default_rng(seed).spawn(streams))
 
 
 def _exactly(rows: int, keys: Keys, rng: np.random.Generator) -> pa.Table:

@@ -12,31 +12,36 @@ from windrow.kernels.task import DONE, FULL, NEVER, Batch, Task, passed_at
 
 @inlined
 def earliest(batch: Batch, first: int, streams: int) -> tuple[int, int, int]:
-    """The next tuple of a part: its stream, its place in the batch, its time (or NEVER)."""
-    stream, at, t = 0, batch.at[first], NEVER
+    """The next tuple of a part: its stream, its place in the batch, its time (or NEVER).
+
+    Which stream is next is a throw of dice, so it is computed and not branched on.
+    """
+    stream, at, t = 0, 0, NEVER
     for each in range(streams):
         place = batch.at[first + each]
-        if place < batch.end[first + each] and batch.tuples[place, 0] < t:
-            stream, at, t = each, place, batch.tuples[place, 0]
+        its = batch.tuples[place, 0] if place < batch.end[first + each] else NEVER
+        sooner = int(its < t)
+        stream += sooner * (each - stream)
+        at += sooner * (place - at)
+        t = min(t, its)
     return stream, at, t
 
 
 @inlined
 def look_ahead(batch: Batch, task: Task, at: int, first: int, stream: int) -> None:
-    """Fetch what coming tuples of this stream will touch: heads first, then the newest records.
-
-    That is its own list, and the one that is probed first.
-    """
+    """Fetch what coming tuples of this stream will touch: heads first, then the newest records."""
     s, tuples, end = task.lists, batch.tuples, batch.end[first + stream]
-    probed = first + task.probing.order[stream, 1]
+    streams = task.asked.shape[0]
     if at + FAR < end:
         key = tuples[at + FAR, 1]
-        prefetch(s.heads, ls.head_at(s, probed, key))
-        prefetch(s.heads, ls.head_at(s, first + stream, key))
+        for each in range(streams):
+            prefetch(s.heads, ls.head_at(s, first + each, key))
     if at + NEAR < end:
-        seq = s.heads[ls.head_at(s, probed, tuples[at + NEAR, 1])]
-        if seq >= s.meta[probed, ls.LOW]:
-            prefetch(s.records, ls.place(s, probed, seq))
+        key = tuples[at + NEAR, 1]
+        for each in range(streams):
+            seq = s.heads[ls.head_at(s, first + each, key)]
+            if each != stream and seq >= s.meta[first + each, ls.LOW]:
+                prefetch(s.records, ls.place(s, first + each, seq))
 
 
 @inlined

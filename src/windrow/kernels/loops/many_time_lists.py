@@ -3,7 +3,8 @@
 As `time_lists`, with one list for each stream and cell and nothing stored of what is in between. A
 tuple of a stream at time t
 
-    1. invalidates all lists of its cell, each against the smallest progress of the others,
+    1. invalidates its own list against the smallest progress of the others (theirs are, when their
+       own tuples come),
     2. searches the other streams' lists for combinations (`kernels.combine`),
     3. is appended to its own list, unless it is past its own reach already.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
 from windrow.kernels.loops.binary import element
-from windrow.kernels.loops.many import earliest, expire_part, finish_part, look_ahead
+from windrow.kernels.loops.many import earliest, expire_stream, finish_part, look_ahead
 from windrow.kernels.steps import store
 from windrow.kernels.task import (
     ARRIVED,
@@ -44,7 +45,7 @@ def join_many_time_lists(task: Task, batch: Batch) -> int:
                 if now.patience == 0:
                     return FULL
                 look_ahead(batch, task, at, first, stream)
-                if now.partials == 0 and expire_part(task, first, t) == FULL:
+                if now.partials == 0 and expire_stream(task, first, stream, t) == FULL:
                     return FULL
                 now.patience -= 1
                 begin_search(task, new, first)
