@@ -314,7 +314,7 @@ def test_a_dropped_window_stays_until_the_next_has_passed_it() -> None:
     assert join.boundaries() == [2, 5, 9]
     join.come([Row(A, 2, 2)])
     join.run()
-    # Arrival 0 stands at 5. SWF lets it go on once 1 and 2 have come as far, so they stop there too.
+    # Arrival 0 stands at 5. It goes on once 1 and 2 have come as far, so they stop there too.
     assert steps_of(join) == [
         *((0, 2), (1, 2), (0, 5)),
         *((2, 2), (1, 5), (2, 5), (0, 9), (1, 9), (2, 9)),

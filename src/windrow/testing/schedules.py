@@ -1,7 +1,7 @@
 """Paper 2's shared join as plain loops: which arrival scans which window when, and who gets what.
 
 Hammad, Franklin, Aref, Elmagarmid, "Scheduling for shared window joins over data streams",
-sections 3.1 to 3.3. Three queries with windows 4, 8 and 12; a11 and b12 have arrived and join what is older:
+sections 3.1 to 3.3. Three queries with windows 4, 8 and 12; a11 and b12 join what is older:
 
     b12  is new               queue of 4                LWO: a11 scans up to 12, then b12 does
     a11  has scanned 4        queue of 8                SWF: b12 scans up to 4, then a11 up to 8
@@ -178,7 +178,8 @@ class NaiveSharedJoin:
         heads: dict[int, int] = {}
         for number in waiting:
             heads.setdefault(self.reached[number], number)
-        best, chosen = Fraction(-1), NOTHING
+        best: Fraction | float = -1.0
+        chosen = NOTHING
         # How far the queue before has come: no later tuple overtakes an earlier one.
         before = max(self.last)
         for reached in sorted(heads, reverse=True):
