@@ -18,24 +18,28 @@ What the text means is Spark's SQL, with these rules where engines differ:
 from __future__ import annotations
 
 from windrow.expressions.aggregates import aggregate
-from windrow.expressions.conjuncts import Conjunct, conjuncts
+from windrow.expressions.compiled import Expression, compile_node, condition, predicate
+from windrow.expressions.conjuncts import Conjunct, conjuncts, parts
 from windrow.expressions.normal import normal
 from windrow.expressions.paths import extract, resolve, trail
 from windrow.expressions.qualifiers import plainly
+from windrow.expressions.scope import Scope
 from windrow.expressions.terms import ColumnRef
-from windrow.expressions.translate import Expression, condition, predicate
 from windrow.expressions.types import common as exact_type
 
 __all__ = [
     "ColumnRef",
     "Conjunct",
     "Expression",
+    "Scope",
     "aggregate",
+    "compile_node",
     "condition",
     "conjuncts",
     "exact_type",
     "extract",
     "normal",
+    "parts",
     "plainly",
     "predicate",
     "resolve",

@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from windrow.dialect import TABLES, Dialect
-from windrow.expressions.translate import condition
+from windrow.expressions.compiled import condition
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def conjuncts(
     """
     tree = sqlglot.parse_one(sql, dialect="spark")
     found: list[Conjunct] = []
-    for part in _parts(tree):
+    for part in parts(tree):
         text = part.sql(dialect="spark")
         if sqlglot.parse_one(text, dialect="spark") != part:
             # Its text would be read as something else, so the whole stays whole.
@@ -46,13 +46,13 @@ def conjuncts(
     return found
 
 
-def _parts(node: exp.Expr) -> Iterator[exp.Expr]:
+def parts(node: exp.Expr) -> Iterator[exp.Expr]:
     """What AND holds together, through parentheses."""
     inner = node
     while isinstance(inner, exp.Paren):
         inner = inner.this
     if isinstance(inner, exp.And):
-        for operand in inner.flatten():
-            yield from _parts(operand)
+        for operand in inner.flatten(unnest=False):
+            yield from parts(operand)
     else:
         yield node

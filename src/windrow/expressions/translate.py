@@ -1,23 +1,19 @@
-"""From SQL text to an `Expression`: one small function per kind of sqlglot node."""
+"""From sqlglot's nodes to terms: one small function per kind of node."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from windrow.dialect import TABLES, Dialect
 from windrow.expressions import intervals, terms, texts, types
-from windrow.expressions.paths import find, match, spelled
-from windrow.expressions.terms import ColumnRef, Term
+from windrow.expressions.scope import Scope
+from windrow.expressions.terms import Term
 from windrow.model import WindrowError
 
 _SUPPORTED = (
@@ -26,141 +22,18 @@ _SUPPORTED = (
 )
 
 
-@dataclass(frozen=True)
-class Expression:
-    """A compiled condition: which columns it reads, and which rows hold."""
-
-    sql: str
-    #: The columns it reads, each once.
-    columns: tuple[ColumnRef, ...]
-    _term: Term = field(repr=False, compare=False)
-    _types: tuple[pa.DataType, ...] = field(repr=False, compare=False)
-
-    def evaluate(self, columns: Mapping[ColumnRef, pa.Array], length: int) -> pa.BooleanArray:
-        """A verdict per row; null counts as False. Chunked and encoded columns are welcome."""
-        try:
-            arrays = {
-                ref: _flat(columns[ref], to)
-                for ref, to in zip(self.columns, self._types, strict=True)
-            }
-            verdict = self._term.run(arrays)
-        except pa.ArrowException as error:
-            raise WindrowError(f"cannot compute {self.sql!r} on these rows: {error}") from error
-        if isinstance(verdict, pa.Scalar):
-            verdict = pa.repeat(verdict, length)
-        return pc.fill_null(verdict, False)
-
-
-def _flat(column: Any, to: pa.DataType) -> pa.Array:
-    column = column if column.type == to else column.cast(to)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def condition(sql: str, schemas: Mapping[str, pa.Schema], dialect: Dialect = TABLES) -> Expression:
-    """Compile a condition over a join's structs; every column is qualified by its stream.
-
-    >>> schemas = {"imp": pa.schema({"price": pa.int64()}), "clk": pa.schema({"bid": pa.int64()})}
-    >>> cheap = condition("imp.price < clk.bid", schemas)
-    >>> cheap.columns
-    (('imp', 'price'), ('clk', 'bid'))
-    >>> imp, clk = pa.array([1, 2, None]), pa.array([2, 2, 2])
-    >>> cheap.evaluate({("imp", "price"): imp, ("clk", "bid"): clk}, 3).to_pylist()
-    [True, False, False]
-    """
-    return _compile("condition", sql, _Scope(schemas, dialect))
-
-
-def predicate(sql: str, name: str, schema: pa.Schema, dialect: Dialect = TABLES) -> Expression:
-    """Compile a predicate over one stream's own columns, which need no qualifier."""
-    return _compile(f"predicate of {name}", sql, _Scope({name: schema}, dialect, own=name))
-
-
-def _compile(label: str, sql: str, scope: _Scope) -> Expression:
-    try:
-        term = translate(_parse(sql), scope)
-        if term.type not in (pa.bool_(), pa.null()):
-            raise types.Mismatch("is {}, not boolean", term.type)
-        term = terms.boolean(term)
-    except types.Mismatch as error:
-        text = error.text.format(*map(scope.dialect.type_name, error.kinds))
-        raise WindrowError(f"{label} {text}: {sql!r}") from error
-    except WindrowError as error:
-        raise WindrowError(f"{label} {error}: {sql!r}") from error.__cause__
-    except pa.ArrowException as error:
-        raise WindrowError(f"{label} cannot be computed ({error}): {sql!r}") from error
-    except RecursionError as error:
-        raise WindrowError(f"{label} is nested too deeply: {sql[:200]!r}") from error
-    return Expression(sql, tuple(scope.reads), term, tuple(scope.reads.values()))
-
-
-def _parse(sql: str) -> Any:
-    try:
-        parsed = sqlglot.parse(sql, dialect="spark")
-    except SqlglotError as error:
-        raise WindrowError(f"does not parse ({str(error).splitlines()[0]})") from error
-    # A comment after the last semicolon is a statement of its own to sqlglot.
-    statements = [each for each in parsed if each and not isinstance(each, exp.Semicolon)]
-    if len(statements) > 1:
-        raise WindrowError("holds several statements, where one expression is needed")
-    if not statements:
-        raise WindrowError("is empty")
-    return statements[0]
-
-
-@dataclass
-class _Scope:
-    """The columns that may be named, and those that were, with the types they are computed in."""
-
-    streams: Mapping[str, pa.Schema]
-    dialect: Dialect
-    own: str | None = None
-    reads: dict[ColumnRef, pa.DataType] = field(default_factory=dict)
-
-    @property
-    def wall(self) -> bool:
-        """Is text next to a time without a zone one too? In process it is an instant in UTC."""
-        return self.dialect.by_parts
-
-    def column(self, parts: list[str], quoted: bool) -> Term:
-        stream, fields = self._find(parts, quoted)
-        ref = (stream, spelled(self.streams[stream], fields))
-        to = self.reads.setdefault(ref, types.plain(fields[-1].type, self.dialect.zone))
-        return Term(to, lambda columns: columns[ref])
-
-    def _find(self, parts: list[str], quoted: bool) -> tuple[str, list[pa.Field]]:
-        known = list(self.streams)
-        stream = match(known, parts[0], self.dialect.folds) if len(parts) > 1 else None
-        # A qualifier wins over a struct of the same name, as in Spark.
-        if stream is not None and (fields := self._fields(stream, parts[1:], quoted)):
-            return stream, fields
-        if self.own is not None:
-            stream = self.own
-            if fields := self._fields(stream, parts, quoted):
-                return stream, fields
-        elif len(parts) == 1:
-            holders = [s for s in self.streams if self._fields(s, parts, quoted)]
-            fix = f"{(holders or list(self.streams))[0]}.{parts[0]}"
-            raise WindrowError(f"names column {parts[0]} without its stream; write e.g. {fix}")
-        if stream is None:
-            there = ", ".join(known)
-            raise WindrowError(f"names stream {parts[0]}, which is unknown; there are {there}")
-        path = ".".join(parts if self.own else parts[1:])
-        names = ", ".join(self.streams[stream].names)
-        raise WindrowError(f"names column {path}, which {stream} does not have; it has {names}")
-
-    def _fields(self, stream: str, parts: list[str], quoted: bool) -> list[pa.Field] | None:
-        return find(self.streams[stream], parts, self.dialect, quoted)
-
-
-def translate(node: exp.Expression, scope: _Scope) -> Term:
+def translate(node: exp.Expression, scope: Scope) -> Term:
     """The term of a node; whatever has no entry in `_NODES` is refused by name."""
-    handler = _NODES.get(type(node))
-    if handler is None:
-        _refuse(node)
-    if node.args.get("negate"):
+    try:
+        handler = _NODES.get(type(node))
+        if handler is None:
+            _refuse(node)
+        term = handler(node, scope)
         # `x NOT LIKE y`, which sqlglot keeps in one node.
-        return terms.negation(handler(node, scope))
-    return handler(node, scope)
+        return terms.negation(term) if node.args.get("negate") else term
+    except (WindrowError, types.Mismatch, pa.ArrowException):
+        scope.culprit = scope.culprit or node
+        raise
 
 
 def _refuse(node: exp.Expression) -> NoReturn:
@@ -173,7 +46,7 @@ def _refuse(node: exp.Expression) -> NoReturn:
 # --- leaves
 
 
-def _column(node: exp.Expression, scope: _Scope) -> Term:
+def _column(node: exp.Expression, scope: Scope) -> Term:
     names: list[Any] = []
     inner = node
     while isinstance(inner, exp.Dot):
@@ -188,7 +61,7 @@ def _column(node: exp.Expression, scope: _Scope) -> Term:
     return scope.column([name.name for name in names], any(name.quoted for name in names))
 
 
-def _literal(node: exp.Expression, _: _Scope) -> Term:
+def _literal(node: exp.Expression, _: Scope) -> Term:
     text = node.name
     if node.args["is_string"]:
         return terms.constant(pa.scalar(text))
@@ -199,18 +72,18 @@ def _literal(node: exp.Expression, _: _Scope) -> Term:
     return terms.constant(pa.scalar(Decimal(text)))
 
 
-def _interval(node: exp.Expression, _: _Scope) -> Term:
+def _interval(node: exp.Expression, _: Scope) -> Term:
     return terms.constant(pa.scalar(intervals.micros(node), pa.duration("us")))
 
 
 # --- operators
 
 
-def _paren(node: exp.Expression, scope: _Scope) -> Term:
+def _paren(node: exp.Expression, scope: Scope) -> Term:
     return translate(node.this, scope)
 
 
-def _is(node: exp.Expression, scope: _Scope) -> Term:
+def _is(node: exp.Expression, scope: Scope) -> Term:
     if isinstance(node.expression, exp.Null):
         return terms.apply(pc.is_null, translate(node.this, scope))
     if isinstance(node.expression, exp.Boolean):
@@ -218,7 +91,7 @@ def _is(node: exp.Expression, scope: _Scope) -> Term:
     _refuse(node)
 
 
-def _in(node: exp.Expression, scope: _Scope) -> Term:
+def _in(node: exp.Expression, scope: Scope) -> Term:
     if node.args.get("query"):
         _refuse(node.args["query"])
     if not node.expressions:
@@ -229,7 +102,7 @@ def _in(node: exp.Expression, scope: _Scope) -> Term:
     return terms.member(translate(node.this, scope), items, scope.wall)
 
 
-def _between(node: exp.Expression, scope: _Scope) -> Term:
+def _between(node: exp.Expression, scope: Scope) -> Term:
     if node.args.get("symmetric"):
         _refuse(node)
     value, low, high = (translate(node.args[part], scope) for part in ("this", "low", "high"))
@@ -238,7 +111,7 @@ def _between(node: exp.Expression, scope: _Scope) -> Term:
     return terms.logic(pc.and_kleene, above, below)
 
 
-def _like(node: exp.Expression, scope: _Scope, escape: str = "\\") -> Term:
+def _like(node: exp.Expression, scope: Scope, escape: str = "\\") -> Term:
     if isinstance(node.expression, exp.Any | exp.All):
         _refuse(node)
     pattern = translate(node.expression, scope)
@@ -247,7 +120,7 @@ def _like(node: exp.Expression, scope: _Scope, escape: str = "\\") -> Term:
     return terms.like(translate(node.this, scope), pattern, escape)
 
 
-def _escape(node: exp.Expression, scope: _Scope) -> Term:
+def _escape(node: exp.Expression, scope: Scope) -> Term:
     like = node.this
     if not isinstance(like, exp.Like):
         _refuse(like)
@@ -255,12 +128,12 @@ def _escape(node: exp.Expression, scope: _Scope) -> Term:
     return terms.negation(found) if like.args.get("negate") else found
 
 
-def _coalesce(node: exp.Expression, scope: _Scope) -> Term:
+def _coalesce(node: exp.Expression, scope: Scope) -> Term:
     values = [translate(each, scope) for each in (node.this, *node.expressions)]
     return terms.coalesce(values, scope.wall)
 
 
-def _cast(node: exp.Expression, scope: _Scope) -> Term:
+def _cast(node: exp.Expression, scope: Scope) -> Term:
     # sqlglot reads Spark's CAST as a TryCast, and sets `safe` on a real TRY_CAST.
     if node.args.get("safe") or node.args.get("format"):
         _refuse(node)
@@ -283,7 +156,7 @@ def _cast(node: exp.Expression, scope: _Scope) -> Term:
     return terms.cast(translate(node.this, scope), _CASTS[to.this])
 
 
-def _timestamp(node: exp.Expression, scope: _Scope) -> pa.DataType:
+def _timestamp(node: exp.Expression, scope: Scope) -> pa.DataType:
     """What TIMESTAMP is. As in Spark, a literal that names a zone is an instant in any case."""
     bare = node.args["to"].this is not _DType.TIMESTAMPLTZ
     # sqlglot reads TIMESTAMP '...' as a Cast, and Spark's CAST as a TryCast.
@@ -293,7 +166,7 @@ def _timestamp(node: exp.Expression, scope: _Scope) -> pa.DataType:
     return types.instant(scope.dialect.zone)
 
 
-def _as_interval(node: exp.Expression, scope: _Scope) -> Term:
+def _as_interval(node: exp.Expression, scope: Scope) -> Term:
     """Spark's own text casts an interval to a wider one: the length stays."""
     term, to = translate(node.this, scope), node.args["to"]
     if types.kind(term.type) != "duration" or not intervals.fixed(to.this.args.get("unit")):
@@ -318,7 +191,7 @@ _CASTS = {
     _DType.TIMESTAMPNTZ: pa.timestamp("us"),
 }
 
-_Handler = Callable[[Any, _Scope], Term]
+_Handler = Callable[[Any, Scope], Term]
 
 
 def _comparison(function: Callable[[Any, Any], Any]) -> _Handler:
