@@ -85,7 +85,7 @@ def _compile(label: str, sql: str, scope: Scope) -> Expression:
         raise WindrowError(f"{label} is nested too deeply: {sql[:200]!r}") from error
 
 
-def compile_node(node: exp.Expression, sql: str, scope: Scope, boolean: bool) -> Expression:
+def compile_node(node: exp.Expr, sql: str, scope: Scope, boolean: bool) -> Expression:
     """A node as an expression. Errors say what is wrong with it, for a sentence to begin with."""
     try:
         term = translate(node, scope)

@@ -24,7 +24,7 @@ class Scope:
     own: str | None = None
     reads: dict[ColumnRef, pa.DataType] = field(default_factory=dict)
     #: The innermost part of the text that was refused.
-    culprit: exp.Expression | None = None
+    culprit: exp.Expr | None = None
 
     @property
     def wall(self) -> bool:
@@ -34,7 +34,11 @@ class Scope:
     def column(self, parts: list[str], quoted: bool) -> Term:
         stream, fields = self.find(parts, quoted)
         ref = (stream, spelled(self.streams[stream], fields))
-        to = self.reads.setdefault(ref, types.plain(fields[-1].type, self.dialect.zone))
+        return self.term(ref, types.plain(fields[-1].type, self.dialect.zone))
+
+    def term(self, ref: ColumnRef, kind: pa.DataType) -> Term:
+        """The term that reads a column, computed in a type."""
+        to = self.reads.setdefault(ref, kind)
         return Term(to, lambda columns: columns[ref])
 
     def find(self, parts: list[str], quoted: bool) -> tuple[str, list[pa.Field]]:

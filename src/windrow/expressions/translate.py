@@ -22,7 +22,7 @@ _SUPPORTED = (
 )
 
 
-def translate(node: exp.Expression, scope: Scope) -> Term:
+def translate(node: exp.Expr, scope: Scope) -> Term:
     """The term of a node; whatever has no entry in `_NODES` is refused by name."""
     try:
         handler = _NODES.get(type(node))
@@ -36,7 +36,7 @@ def translate(node: exp.Expression, scope: Scope) -> Term:
         raise
 
 
-def _refuse(node: exp.Expression) -> NoReturn:
+def _refuse(node: exp.Expr) -> NoReturn:
     text = node.sql(dialect="spark")
     call = re.match(r"\w+(?=\()", text) if not isinstance(node, exp.Binary) else None
     name = f"{call[0]}(...)" if call else f"{node.key.upper()} in `{text}`"
