@@ -11,6 +11,7 @@ with the same numpy.
 
 from windrow.workload.arrivals import Seed, arrivals
 from windrow.workload.auctions import auctions, closing_auctions
+from windrow.workload.bursts import bursts
 from windrow.workload.disorder import disorder
 from windrow.workload.keys import Keys, Uniform, Zipf, selectivity
 from windrow.workload.punctuations import Pattern, punctuated
@@ -24,6 +25,7 @@ __all__ = [
     "Zipf",
     "arrivals",
     "auctions",
+    "bursts",
     "closing_auctions",
     "disorder",
     "pair",
