@@ -86,7 +86,7 @@ def test_responses_are_by_window_whatever_their_order() -> None:
     for schedule in ("isolated", "lwo", "swf", "mqt"):
         found = paper2.responses(schedule, queries, m=5)
         assert list(found) == [1.0, 510.0, 600.0]
-        assert all(0 < seconds for seconds in found.values())
+        assert all(seconds > 0 for seconds in found.values())
     assert paper2.responses("swf", queries, 5, 1.0)[600.0] == paper2.swf_response(600, 510, 5, 1.0)
     assert paper2.responses("lwo", queries, 5, 1.0)[1.0] == paper2.lwo_response(1, 600, 5, 1.0)
 

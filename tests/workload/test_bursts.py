@@ -25,7 +25,7 @@ def test_the_average_rate_stays(size: float) -> None:
 @pytest.mark.parametrize("size", [1.2, 2, 3, 5])
 def test_sizes_have_the_expected_mean_and_an_end(size: float, longest: float) -> None:
     drawn = sizes(2_000_000, shape(size, longest), longest, np.random.default_rng(1))
-    assert 1 <= drawn.min()
+    assert drawn.min() >= 1
     assert drawn.max() <= longest
     # Five standard errors; a heavy tail has large ones.
     assert abs(drawn.mean() - size) < 5 * drawn.std() / math.sqrt(len(drawn))

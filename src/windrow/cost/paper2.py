@@ -1,4 +1,4 @@
-"""Paper 2's analysis of shared window joins (Hammad et al., sections 3.1.1 and 3.2.1), in its symbols.
+"""Paper 2's analysis of shared window joins (Hammad et al., sections 3.1.1, 3.2.1), its symbols.
 
 λ        rate of each stream, tuples a second
 w_i      the i-th smallest window, seconds
