@@ -67,7 +67,8 @@ def sizes(n: int, alpha: float, longest: float, rng: np.random.Generator) -> npt
     """`n` sizes of bursts: Pareto on [1, longest], rounded at random so that the mean stays."""
     least = longest**-alpha
     drawn = (1 - rng.random(n) * (1 - least)) ** (-1 / alpha)
-    return np.floor(drawn + rng.random(n)).astype(np.int64)
+    found: npt.NDArray[np.int64] = np.floor(drawn + rng.random(n)).astype(np.int64)
+    return found
 
 
 def mean_size(alpha: float, longest: float = LONGEST) -> float:
@@ -80,7 +81,8 @@ def mean_size(alpha: float, longest: float = LONGEST) -> float:
     """
     if alpha == 1:
         return math.log(longest) / (1 - 1 / longest)
-    return alpha / (alpha - 1) * (1 - longest ** (1 - alpha)) / (1 - longest**-alpha)
+    mean: float = alpha / (alpha - 1) * (1 - longest ** (1 - alpha)) / (1 - longest**-alpha)
+    return mean
 
 
 def shape(size: float, longest: float = LONGEST) -> float:
