@@ -22,6 +22,7 @@ Late = Literal["drop", "keep"]
 Bad = Literal["drop", "fail", "keep"]
 Violations = Literal["drop", "fail"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
+Schedule = Literal["lwo", "swf", "mqt"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
 RESERVED_NAMES = ("ts", "kind")
@@ -154,6 +155,9 @@ class JoinPlan(Question, Execution):
     """A checked join: streams, what is asked of them, and how it is executed."""
 
     streams: tuple[Stream, ...]
+    #: Of a join that queries share, in which order its windows are served. The queries' own windows
+    #: come and go while it runs.
+    schedule: Schedule | None = None
     #: The machine's clock (µs) when a join of tables began. On Spark each micro-batch has its own.
     now: int | None = None
 
@@ -252,6 +256,8 @@ class Metrics:
 
     In order: tuples `waiting` to be joined (under count windows without an order, too) and results
     `held`, when the join stopped and at most, and how often the adaptive policy has switched.
+
+    Of a join that queries share: tuples `suspended`, whose larger windows are still to be scanned.
     """
 
     batches: int = 0
@@ -290,6 +296,7 @@ class Metrics:
     held_bytes: int = 0
     peak_held: int = 0
     switches: int = 0
+    suspended: int = 0
 
     @property
     def probe_order(self) -> tuple[str, ...]:

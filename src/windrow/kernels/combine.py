@@ -88,6 +88,11 @@ def wanted(task: Task, stream: int, row: int) -> bool:
 def report(task: Task) -> bool:
     """Report the combination that is bound. False: no room."""
     cursor, streams = task.cursor, task.asked.shape[0]
+    if task.rules[0].age_from > 0:
+        last = cursor[streams - 1]
+        oldest = last.limit - task.asked[0].reach
+        if last.newest - oldest < task.rules[0].age_from:
+            return True
     if task.rules[0].emit != EMIT_NOTHING:
         n, matches = task.stand[0].matches, task.out.matches
         if n == matches.shape[1]:

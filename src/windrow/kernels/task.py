@@ -68,8 +68,9 @@ ASKED = _records(
 )
 #: Of the join: what to emit, whether to mark, the strategy; how long a punctuation's flag lives
 #: after its time, whether to tell what flags touch, and a time that no tuple so far is after; of
-#: many streams whether the first's rows count once, and may leave before their reach is passed.
-RULES = _records("emit", "mark", "strategy", "span", "tell", "seen", "once", "forsake")
+#: many streams whether the first's rows count once, and may leave before their reach is passed; and
+#: the smallest age of results that are wanted, where all streams reach equally far.
+RULES = _records("emit", "mark", "strategy", "span", "tell", "seen", "once", "forsake", "age_from")
 #: Of a stream: tuples inserted and dropped; with punctuations tuples purged, discarded on the fly,
 #: skipped without a probe, and in breach of a promise, and punctuations that acted; of many streams
 #: how often it was probed, and the tuples that were found.

@@ -12,11 +12,15 @@ from windrow.model import JoinPlan, Stream
 from windrow.operators.join.counted import CountJoin, Nulls
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
+from windrow.operators.join.shared import SharedConfig, SharedJoin
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.payload import Payload, Rows
 from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.join_state import Layout
 from windrow.state.numbers import SameKey
+
+#: The stage that joins.
+Join = WindowJoin | SharedJoin
 
 
 def join_of(
@@ -25,12 +29,15 @@ def join_of(
     layout: Layout,
     logged: bool = False,
     coming: Coming | None = None,
-) -> WindowJoin:
+) -> Join:
     """The join that a plan asks for.
 
     `logged`: whether there is a log, which wants to know what punctuations remove. `coming` names
     the rows that wait.
     """
+    if plan.schedule is not None:
+        judge = None if payloads[0].exact else same_as_first(payloads)
+        return SharedJoin(SharedConfig(len(plan.streams), plan.schedule, judge), layout)
     config = JoinConfig(
         how=plan.how,
         reaches=plan.reaches,

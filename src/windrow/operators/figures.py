@@ -105,6 +105,8 @@ FIGURES: tuple[Figure, ...] = (
     _whole("held_bytes", "gauge"),
     _whole("peak_held", "gauge"),
     _whole("switches", "gauge"),
+    # What queries share.
+    _whole("suspended", "gauge"),
 )
 _BATCH_NAMES = {field.name for field in fields(BatchMetrics)}
 #: Those that a bucket reports of a micro-batch.

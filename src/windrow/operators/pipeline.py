@@ -56,7 +56,7 @@ class Pipeline:
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.gate = gate_of(plan, clock)
         self.join = join_of(plan, payloads, layout, logged, lambda stream: self.gate.rows(stream))
-        self.results = results_of(plan, payloads, self._promised, logged, open_blob)
+        self.results = results_of(plan, payloads, self._promised, logged, open_blob, self.join)
         self.stages: dict[str, Stage] = {
             "gate": self.gate,
             "join": self.join,

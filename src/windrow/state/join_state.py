@@ -27,8 +27,10 @@ from windrow.kernels.loops import (
     many_counted,
     many_time_lists,
     punctuated,
+    shared,
     time_lists,
 )
+from windrow.kernels.sharing import Sharing
 from windrow.kernels.task import GROW, Batch, Task
 from windrow.state.lists import Lists
 from windrow.state.room import HEAP, Room
@@ -119,6 +121,15 @@ class JoinState:
         self.lists.forget_old()
         return status
 
+    def run_shared(self, task: Task, sharing: Sharing) -> int:
+        """Serve the tuples of a shared join until none waits or an output buffer is full."""
+        while (
+            status := shared.join_shared(task._replace(lists=self.lists.arrays()), sharing)
+        ) == GROW:
+            self.lists.make_room()
+        self.lists.forget_old()
+        return status
+
     def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
         """Go on with partial combinations, bound up to a level, until a buffer is full."""
         return combine.extend(task._replace(lists=self.lists.arrays()), partials, level)
@@ -182,6 +193,10 @@ class JoinState:
     def live_rows(self, stream: int) -> int:
         """Stored tuples of a stream, stale ones included, without those that were purged."""
         return self._live(self.lists, stream)
+
+    def appended(self, stream: int) -> int:
+        """How many tuples of a stream have come, where all of them are in one list."""
+        return int(self.lists.meta[stream, ls.NEXT])
 
     def live_flags(self, stream: int) -> int:
         """I-Nodes of a stream."""

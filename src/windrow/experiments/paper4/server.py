@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.operators.join.window import WindowJoin
+from windrow.operators.build import Join
 
 Seconds = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class WorkClock:
         """Seconds of service for each step, counted."""
         return np.asarray(self.c * work.comparisons + self.tp * work.joined, np.float64)
 
-    def reading(self, join: WindowJoin) -> float:
+    def reading(self, join: Join) -> float:
         """The seconds so far, as the adaptive approach measures them."""
         tuples = sum(join.stored(stream)[0] for stream in range(2))
         return self.c * join.looked_at()[0] + self.tp * tuples
@@ -59,7 +59,7 @@ class WallClock:
         """Seconds of service for each step, measured."""
         return self.level * work.seconds
 
-    def reading(self, join: WindowJoin) -> float:
+    def reading(self, join: Join) -> float:
         """The time."""
         return self.level * time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""What becomes of results: they leave as they come, in order, or as finals."""
+"""What becomes of results: they leave as they come, in order, as finals, or query by query."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from windrow.operators.payload import Payload
 from windrow.operators.results.finals import Finals, Promised
 from windrow.operators.results.hold import Hold
 from windrow.operators.results.plain import Plain
+from windrow.operators.results.release import Release, Releases
 
-__all__ = ["Finals", "Hold", "Plain", "Results", "results_of"]
+__all__ = ["Finals", "Hold", "Plain", "Release", "Results", "results_of"]
 
 
 #: The stage after the join.
@@ -25,11 +26,15 @@ def results_of(
     promised: Promised,
     logged: bool,
     open_blob: Callable[[int], pa.RecordBatch] | None,
+    join: object = None,
 ) -> Results:
     """The stage that a plan asks for.
 
     `promised` knows the punctuations that finals rest on; `open_blob` reads what was written down.
+    A `join` that queries share says which of its results may leave.
     """
+    if isinstance(join, Releases):
+        return Release(plan, join)
     if plan.finals:
         return Finals(plan, payloads, promised, logged, open_blob)
     if plan.ordered:

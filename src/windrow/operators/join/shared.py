@@ -1,0 +1,419 @@
+"""The shared join: batches of arrivals in, results for the windows of all queries out.
+
+    arrivals --> numbered --> kernel: choose a tuple, scan a window --> judges --> results
+                               |  ^
+                        marks, lists, tuples under way
+
+Tuples are numbered in the order of (batch, ts, stream, row id). The kernel serves them as the
+schedule says: LWO, SWF or MQT (paper 2, section 3). All of a batch is served before the next one
+comes, unless a budget says how many stored tuples may be scanned; what is left then is *suspended*.
+
+What is served first can be seen only where something is suspended, or by a clock. Otherwise tuples
+are served one after the other (LWO): their results are the same, in the same order, and it costs
+least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import sharing as kernel
+from windrow.kernels import task
+from windrow.kernels.sharing import Sharing
+from windrow.kernels.task import Task
+from windrow.model import BEGINNING, END, Schedule
+from windrow.operators.arrivals import Arrivals, Rows
+from windrow.operators.gate import Passed
+from windrow.operators.join.flags import Flags
+from windrow.operators.join.judging import Verify
+from windrow.operators.join.levels import Levels
+from windrow.operators.released import NONE, Released
+from windrow.operators.stage import Figures, Handover
+from windrow.state.join_state import JoinState, Layout
+from windrow.state.room import HEAP, Room
+
+SCHEDULES: dict[Schedule, int] = {"lwo": kernel.LWO, "swf": kernel.SWF, "mqt": kernel.MQT}
+#: Results that the kernel hands over at a time, and releases that it notes by the clock.
+BUFFER_ROWS = 1 << 17
+NO_LIMIT = 2**62
+NO_TIMES = np.empty(0)
+
+
+@dataclass(frozen=True)
+class SharedConfig:
+    """What the operator needs to know of a plan. `same` is as in `JoinConfig`."""
+
+    streams: int
+    schedule: Schedule = "mqt"
+    same: Verify | None = None
+    #: Every kind is inner, so no row needs to know whether it was matched.
+    flagged: bool = False
+
+
+@dataclass
+class Clock:
+    """A simulated clock: when each arrival of a batch comes, and what work costs, in seconds.
+
+    `arrives` follows the arrivals' numbers. A scanned tuple costs `scan`, a result `produce`.
+    """
+
+    arrives: NDArray[np.float64]
+    scan: float
+    produce: float = 0.0
+    now: float = 0.0
+
+
+class SharedJoin:
+    """The operator. One `process` call per batch; `add` and `drop` are of the next arrival on."""
+
+    def __init__(self, config: SharedConfig, layout: Layout) -> None:
+        self.config = config
+        self.layout = layout
+        self.windows = Levels(config.streams)
+        #: Of the next batches: how many stored tuples may be scanned (None: any), and a clock.
+        self.budget: int | None = None
+        self.clock: Clock | None = None
+        #: With a clock: (arrivals, windows up to which their results were released, when).
+        self.events: list[tuple[Rows, Rows, NDArray[np.float64]]] = []
+        #: Arrivals so far.
+        self.came = 0
+        #: All tuples from this time on have been stored, but for those that no window needs.
+        self.complete = BEGINNING
+        self.matches = self.candidates = self.unmatched = 0
+        self._task = self._new_task()
+        self.counted, self.work = self._task.counted, self._task.work[0]
+        self._turn = np.zeros(1, kernel.TURN).view(np.recarray)
+        self._of = np.empty(BUFFER_ROWS, np.int64)
+        # What a clock needs; see `_begin_turn`.
+        self._times, self._produced, self._event_clock = np.zeros(4), NO_TIMES, NO_TIMES
+        self._events = np.empty((2, 0), np.int64)
+
+    def _new_task(self) -> Task:
+        streams = self.config.streams
+        made = task.new(streams, BUFFER_ROWS)
+        # The order of probing: from each stream, the others as they are numbered.
+        for stream in range(streams):
+            others = [each for each in range(streams) if each != stream]
+            made.probing.order[stream] = [stream, *others]
+        return made
+
+    # -- its life --------------------------------------------------------------------------
+
+    def begin(self, room: Room = HEAP) -> Self:
+        """Start with an empty state. What has been counted stays."""
+        self.state = JoinState(self.layout, room)
+        self.flags = Flags(self.config.streams)
+        self._first = 0
+        self._arrivals = np.empty((0, self._width), np.int64)
+        return self
+
+    @property
+    def _width(self) -> int:
+        return kernel.MARKS + 2 * self.config.streams
+
+    def add(self, reach: int) -> None:
+        """A query more has this window."""
+        self.windows.add(reach, self.came)
+
+    def drop(self, reach: int) -> None:
+        """A query less has it."""
+        self.windows.drop(reach, self.came)
+        self.windows.tidy()
+
+    def complete_from(self, reach: int) -> int:
+        """The smallest `ts` from which on results of a window that is added now are complete."""
+        return BEGINNING if self.complete == BEGINNING else self.complete + reach
+
+    # -- a batch ---------------------------------------------------------------------------
+
+    def process(self, passed: Passed) -> Iterator[Released]:
+        """Serve what was suspended, and the tuples of a batch."""
+        self._number(passed.tuples)
+        asked = self._task.asked
+        asked.before, asked.after = passed.before, passed.after
+        self._begin_turn()
+        status = task.FULL
+        while status == task.FULL:
+            sharing = self._sharing()
+            status = self.state.run_shared(self._task, sharing)
+            yield from self._drain()
+        self._note_complete(passed.after)
+        self.windows.tidy()
+        if self.clock is not None:
+            self.clock.now = float(self._times[kernel.NOW])
+
+    def _number(self, tuples: Sequence[Arrivals]) -> None:
+        """Put the batch behind the arrivals that are under way, in the order of arrival."""
+        if self.windows.needed < 0:
+            # Nobody asks for them: they are no arrivals.
+            newest = [int(side.ts.max(initial=BEGINNING)) + 1 for side in tuples]
+            self.complete = max(self.complete, *newest)
+            tuples = [Arrivals.empty() for _ in tuples]
+        first = self.windows.passed(self.came)
+        kept = self._arrivals[first - self._first :]
+        ts = np.concatenate([side.ts for side in tuples])
+        order = np.argsort(ts, kind="stable")
+        rows = np.empty((len(kept) + len(ts), self._width), np.int64)
+        rows[: len(kept)] = kept
+        new = rows[len(kept) :]
+        new[:, kernel.TS] = ts[order]
+        new[:, kernel.KEY] = np.concatenate([side.key for side in tuples])[order]
+        new[:, kernel.ROW] = np.concatenate([side.row for side in tuples])[order]
+        lengths = [len(side.ts) for side in tuples]
+        new[:, kernel.STREAM] = np.repeat(np.arange(len(tuples)), lengths)[order]
+        new[:, kernel.NEED] = self.windows.needed
+        new[:, [kernel.SCANNED, kernel.RELEASED]] = -1
+        new[:, kernel.POINTER], new[:, kernel.ORDERED] = kernel.AFRESH, 0
+        self._arrivals, self._first = rows, first
+        self.came += len(ts)
+        self._note_least()
+
+    def _note_least(self) -> None:
+        """By stream, the smallest time of the arrivals from each one on."""
+        rows, streams = self._arrivals, self.config.streams
+        for stream in range(streams):
+            times = np.where(rows[:, kernel.STREAM] == stream, rows[:, kernel.TS], END)
+            least = np.minimum.accumulate(times[::-1])[::-1]
+            rows[:, kernel.MARKS + streams + stream] = least
+
+    def _begin_turn(self) -> None:
+        turn, clock = self._turn[0], self.clock
+        seen = clock is not None or self.budget is not None or len(self._arrivals) == 0
+        turn.schedule = SCHEDULES[self.config.schedule] if seen else kernel.LWO
+        turn.first, turn.came, turn.there = self._first, self.came, self.came
+        turn.serving = kernel.NOBODY
+        turn.settled = turn.events = 0
+        turn.budget = NO_LIMIT if self.budget is None else self.budget
+        turn.timed = int(clock is not None)
+        if clock is not None:
+            turn.there = self._first
+            self._times = np.array([clock.now, clock.now, clock.scan, clock.produce])
+            self._produced = np.empty(len(self._of))
+            self._events = np.empty((2, BUFFER_ROWS), np.int64)
+            self._event_clock = np.empty(BUFFER_ROWS)
+        self._max_qt = self.windows.max_qt()
+
+    def _sharing(self) -> Sharing:
+        return Sharing(
+            turn=self._turn,
+            arrivals=self._arrivals,
+            levels=self.windows.levels,
+            marks=self.windows.marks,
+            max_qt=self._max_qt,
+            of=self._of,
+            clock=self._times,
+            arrives=NO_TIMES if self.clock is None else self.clock.arrives,
+            produced=self._produced,
+            events=self._events,
+            event_clock=self._event_clock,
+        )
+
+    def _note_complete(self, after: Sequence[int]) -> None:
+        """What has left the state is what windows that come later cannot have."""
+        if not len(self.windows.levels):
+            return
+        for stream in range(self.config.streams):
+            least = min(now for other, now in enumerate(after) if other != stream)
+            left = least - int(self.windows.levels[-1])
+            # Before the first tuple of another stream nothing has left.
+            if least != BEGINNING:
+                self.complete = max(self.complete, left)
+
+    # -- results ---------------------------------------------------------------------------
+
+    def _drain(self) -> Iterator[Released]:
+        """Empty the buffer of the results of steps that are done, but not of the one at hand."""
+        turn, stand, streams = self._turn[0], self._task.stand[0], self.config.streams
+        if turn.events:
+            (arrivals, reaches), clock = self._events, self._event_clock
+            noted = slice(int(turn.events))
+            self.events.append((arrivals[noted].copy(), reaches[noted].copy(), clock[noted].copy()))
+            turn.events = 0
+        settled, rest = int(turn.settled), int(stand.matches)
+        matches, of = self._task.out.matches, self._of
+        found = matches[:, :settled].copy(), of[:settled].copy()
+        produced = self._produced[:settled].copy() if turn.timed else None
+        left = rest - settled
+        matches[:, :left], of[:left] = matches[:, settled:rest].copy(), of[settled:rest].copy()
+        if turn.timed:
+            self._produced[:left] = self._produced[settled:rest].copy()
+        stand.matches, turn.settled = left, 0
+        if settled == 0 and left == matches.shape[1]:
+            self._widen()
+        if settled:
+            yield from self._judged(*found, produced, streams)
+
+    def _widen(self) -> None:
+        """The results of one step fill the whole buffer: make it larger, since they are sorted."""
+        matches = self._task.out.matches
+        wider = np.empty((matches.shape[0], 2 * matches.shape[1]), np.int64)
+        wider[:, : matches.shape[1]] = matches
+        self._task = self._task._replace(out=self._task.out._replace(matches=wider))
+        self._of = np.concatenate([self._of, np.empty_like(self._of)])
+        if self._turn[0].timed:
+            self._produced = np.concatenate([self._produced, np.empty_like(self._produced)])
+
+    def _judged(
+        self,
+        matches: NDArray[np.int64],
+        of: Rows,
+        produced: NDArray[np.float64] | None,
+        streams: int,
+    ) -> Iterator[Released]:
+        """Results whose keys are equal, not only their hashes."""
+        self.candidates += matches.shape[1]
+        if self.config.same is not None:
+            verdict = self.config.same(list(matches[:streams]))
+            matches, of = matches[:, verdict], of[verdict]
+            produced = None if produced is None else produced[verdict]
+        self.matches += matches.shape[1]
+        if matches.shape[1]:
+            rows, times = tuple(matches[:streams]), tuple(matches[streams:])
+            ts = matches[streams:].max(axis=0)
+            yield Released(
+                "match",
+                rows,
+                ts,
+                times,
+                of,
+                ts - matches[streams:].min(axis=0),
+                NONE,
+                NONE,
+                produced,
+            )
+
+    def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
+        """By arrival, the windows up to which its results may go, and up to which they have to."""
+        under_way = arrivals >= self.windows.passed(self.came)
+        upto, need = np.full(len(arrivals), END), np.zeros(len(arrivals), np.int64)
+        at = arrivals[under_way] - self._first
+        upto[under_way] = self._arrivals[at, kernel.RELEASED]
+        need[under_way] = self._arrivals[at, kernel.NEED]
+        return upto, need
+
+    # -- what a pipeline asks of any join -----------------------------------------------------
+
+    def counts_keyless(self, stream: int) -> bool:
+        """Are tuples with a null key wanted too?"""
+        return False
+
+    def counts_mute(self, stream: int) -> bool:
+        """Are tuples wanted that fail the condition's part about their stream alone?"""
+        return False
+
+    def promised(self, stream: int, before: int) -> tuple[Rows, Rows]:
+        """There are no punctuations here."""
+        return NONE, NONE
+
+    def take_removed(self, stream: int) -> Rows:
+        """No row leaves before its time."""
+        return NONE
+
+    # -- figures ---------------------------------------------------------------------------
+
+    def suspended(self) -> int:
+        """Arrivals that have not scanned all that they need."""
+        return self.came - self.windows.passed(self.came)
+
+    def stored(self, stream: int) -> tuple[int, int]:
+        """Tuples of a stream inserted and invalidated so far."""
+        counted = self.counted[stream]
+        return int(counted.inserted), int(counted.dropped)
+
+    def looked_at(self) -> tuple[int, int]:
+        """Stored tuples looked at so far: by scans, by invalidation."""
+        return int(self.work.comparisons), int(self.work.checks)
+
+    def figures(self) -> Figures:
+        """What it stores, and what it has done."""
+        state, counted, work = self.state, self.counted, self.work
+        streams = range(state.streams)
+        per_stream = {
+            "inserted": counted.inserted.tolist(),
+            "invalidated": counted.dropped.tolist(),
+            "live_rows": [state.live_rows(stream) for stream in streams],
+            "live_bytes": [state.live_bytes(stream) for stream in streams],
+            "peak_rows": [state.peak_rows(stream) for stream in streams],
+        }
+        whole = {
+            "comparisons": int(work.comparisons),
+            "checks": int(work.checks),
+            "candidates": self.candidates,
+            "matches": self.matches,
+            "suspended": self.suspended(),
+        }
+        return per_stream, whole
+
+    def forget_peaks(self) -> None:
+        """The state's are its own."""
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def handover(self) -> Handover:
+        """The operator between two batches: its arrays as they are, and what else it must know."""
+        first = self.windows.passed(self.came)
+        under_way = self._arrivals[first - self._first :]
+        return {**self.state.arrays(), "under_way": under_way}, {"parts": self.state.parts}
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with the arrays of `handover`, in place. `stand` follows."""
+        own = {name: array for name, array in arrays.items() if name != "under_way"}
+        self.state = JoinState.attach(self.layout, facts["parts"], own, room)
+        self.flags = Flags(self.config.streams)
+        self._arrivals = arrays["under_way"]
+
+    def standing(self) -> dict[str, Any]:
+        """What neither the arrays nor the input tell.
+
+        Of arrivals under way, stretches with what they need, have scanned and may release.
+        """
+        first = self.windows.passed(self.came)
+        under_way = self._arrivals[first - self._first :]
+        columns = [kernel.NEED, kernel.SCANNED, kernel.RELEASED]
+        stretches = [
+            [len(list(group)), *values] for values, group in groupby(under_way[:, columns].tolist())
+        ]
+        streams = range(self.config.streams)
+        return {
+            "windows": self.windows.facts(),
+            # What is stored is the newest of what has come, so to count it is enough.
+            "live": [self.state.live_rows(stream) for stream in streams],
+            "came": self.came,
+            "complete": self.complete,
+            "under_way": stretches,
+        }
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take a standing over."""
+        if not standing:
+            return
+        self.windows.take(standing["windows"])
+        self.came, self.complete = standing["came"], standing["complete"]
+        self._first = self.windows.passed(self.came)
+        self._stretches = standing["under_way"]
+
+    def restore(self, under_way: NDArray[np.int64]) -> None:
+        """Put the arrivals that were under way back, after `stand`; the lists have been filled.
+
+        `under_way` has (time, key, row id, stream) of each, in the order of arrival. Those that had
+        begun are the newest of their lists, so the lists tell what came before them.
+        """
+        rows = np.empty((len(under_way), self._width), np.int64)
+        rows[:, [kernel.TS, kernel.KEY, kernel.ROW, kernel.STREAM]] = under_way
+        lengths = [count for count, *_ in self._stretches]
+        for at, column in enumerate((kernel.NEED, kernel.SCANNED, kernel.RELEASED)):
+            rows[:, column] = np.repeat([each[at + 1] for each in self._stretches], lengths)
+        rows[:, kernel.POINTER], rows[:, kernel.ORDERED] = kernel.AFRESH, 0
+        begun = rows[:, kernel.SCANNED] >= 0
+        for stream in range(self.config.streams):
+            stored = begun & (rows[:, kernel.STREAM] == stream)
+            rows[:, kernel.MARKS + stream] = (
+                self.state.appended(stream) - stored[::-1].cumsum()[::-1]
+            )
+        self._arrivals = rows

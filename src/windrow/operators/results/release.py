@@ -1,0 +1,128 @@
+"""The output buffer of a shared join: results that some of their queries may not have yet.
+
+A tuple's results go to a query when all results of earlier tuples have gone to it (paper 2, section
+3.2), so each query gets what it would get if it ran alone, in the same order: by arrival of the
+tuple that came last, then by age, then by row ids. The join knows how far each arrival's results
+may go; here they wait, and leave as soon as they may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.model import JoinPlan
+from windrow.operators.arrivals import Piece, Rows
+from windrow.operators.released import Released
+from windrow.operators.results.plain import Plain
+from windrow.operators.stage import Figures, Handover
+from windrow.state.room import HEAP, Room
+from windrow.state.runs import in_order
+
+#: What is held of a result: its arrival, its age, the row ids and times of all streams, the window
+#: up to which it has left (-1: none), and when it was found.
+ARRIVAL, AGE, FIRST = range(3)
+FURTHER = 2
+
+
+@runtime_checkable
+class Releases(Protocol):
+    """What is asked of the join."""
+
+    def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
+        """Windows up to which an arrival's results may go, and up to which they have to."""
+
+
+class Release(Plain):
+    """Results of a shared join, out in the order of each of their queries."""
+
+    def __init__(self, plan: JoinPlan, join: Releases) -> None:
+        super().__init__(plan)
+        self.streams = len(plan.streams)
+        self.join = join
+        self.width = FIRST + 2 * self.streams + FURTHER
+
+    def begin(self, room: Room = HEAP) -> Self:
+        """Start with nothing held."""
+        self.held = np.empty((0, self.width), np.int64)
+        self.peak = 0
+        return self
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    # -- a batch ---------------------------------------------------------------------------
+
+    def take(self, piece: Piece) -> Iterator[Any]:
+        """Take results in; those of tuples that are done leave at once."""
+        assert isinstance(piece, Released)
+        rows = np.empty((len(piece), self.width), np.int64)
+        rows[:, ARRIVAL], rows[:, AGE] = piece.arrival, piece.age
+        for at, column in enumerate((*piece.rows, *piece.row_ts)):
+            assert column is not None
+            rows[:, FIRST + at] = column
+        rows[:, -2] = -1
+        rows[:, -1] = 0 if piece.produced is None else piece.produced.view(np.int64)
+        rows = in_order(np.concatenate([self.held, rows]) if len(self.held) else rows)
+        upto, need = self.join.released(rows[:, ARRIVAL])
+        waits = upto < need
+        done = int(waits.argmax()) if waits.any() else len(rows)
+        yield from self._leave(rows[:done], upto[:done])
+        self.held = rows[done:]
+        self.peak = max(self.peak, len(self.held))
+
+    def finish(self) -> Iterator[Any]:
+        """The batch has been joined: let go what may, and keep what some query still waits for."""
+        if len(self.held):
+            upto, need = self.join.released(self.held[:, ARRIVAL])
+            further = (upto > self.held[:, -2]) & (upto >= self.held[:, AGE])
+            yield from self._leave(self.held[further], upto[further])
+            self.held[further, -2] = upto[further]
+            self.held = self.held[upto < need]
+
+    def _leave(self, rows: NDArray[np.int64], upto: Rows) -> Iterator[Released]:
+        if len(rows):
+            columns = np.ascontiguousarray(rows.T)
+            times = columns[FIRST + self.streams : FIRST + 2 * self.streams]
+            yield Released(
+                "match",
+                tuple(columns[FIRST : FIRST + self.streams]),
+                times.max(axis=0),
+                tuple(times),
+                columns[ARRIVAL],
+                columns[AGE],
+                columns[-2],
+                upto,
+                columns[-1].view(np.float64),
+            )
+
+    # -- memory that outlives a process ----------------------------------------------------
+
+    def row_ids(self, stream: int) -> Rows:
+        """The row ids of a stream that results here have."""
+        found: Rows = self.held[:, FIRST + stream]
+        return found
+
+    def handover(self) -> Handover:
+        """The results that are held."""
+        return {"held": self.held}, {}
+
+    def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
+        """Go on with those of `handover`."""
+        self.held, self.peak = arrays["held"], len(arrays["held"])
+
+    def load(self, held: NDArray[np.int64]) -> None:
+        """Results that were written down."""
+        self.held, self.peak = held, len(held)
+
+    def figures(self) -> Figures:
+        """What is held."""
+        held = len(self.held)
+        return {}, {"held": held, "held_bytes": self.held.nbytes, "peak_held": self.peak}
+
+    def forget_peaks(self) -> None:
+        """Let the high-water mark begin anew."""
+        self.peak = len(self.held)

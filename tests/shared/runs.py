@@ -1,0 +1,133 @@
+"""Runs of a shared join beside the plain loops of `windrow.testing.schedules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+import windrow as wr
+from windrow.local.shared import LocalShared
+from windrow.operators.released import Released
+from windrow.state.room import HEAP
+from windrow.testing.contract import handover
+from windrow.testing.schedules import NaiveSharedJoin, Row
+
+FOREVER = 2**62
+
+#: A row: key (None: no key), time.
+Element = tuple[int | None, int]
+
+
+@dataclass
+class Batch:
+    """Rows of each stream, queries that come and go before them, and what may be scanned."""
+
+    rows: Sequence[Sequence[Element]]
+    added: Sequence[tuple[str, int]] = ()
+    dropped: Sequence[str] = ()
+    budget: int | None = None
+
+
+@dataclass
+class Asked:
+    """A query, and what it has got: row ids by stream."""
+
+    reach: int
+    added: int
+    complete_from: int
+    dropped: int = FOREVER
+    got: list[tuple[int, ...]] = field(default_factory=list)
+
+
+class Shared:
+    """A shared join over tables that is fed batch by batch, and what its queries get."""
+
+    def __init__(
+        self, streams: int, batches: Sequence[Batch], schedule: str, *, nested=False,
+        lateness=0, moved=False, keys="int64",
+    ) -> None:  # fmt: skip
+        self.batches, self.moved = batches, moved
+        rows = [[r for batch in batches for r in batch.rows[s]] for s in range(streams)]
+        self.streams = [
+            wr.stream(table(mine, keys), name=f"s{n}", key="k", time="t",
+                      lateness=f"{lateness} microseconds")
+            for n, mine in enumerate(rows)
+        ]  # fmt: skip
+        self.make = lambda: LocalShared(self.streams, schedule, nested)
+        self.run = self.make()
+        self.queries: dict[str, Asked] = {}
+        self.at = [0] * streams
+
+    def feed(self, batch: Batch) -> None:
+        """One batch."""
+        shared = self.run.shared
+        for name, reach in batch.added:
+            self.queries[name] = Asked(reach, shared.came, shared.complete_from(reach))
+            shared.add(reach)
+        for name in batch.dropped:
+            self.queries[name].dropped = shared.came
+            shared.drop(self.queries[name].reach)
+        shared.budget = batch.budget
+        stops = [at + len(mine) for at, mine in zip(self.at, batch.rows, strict=True)]
+        self.take(self.run.served(list(zip(self.at, stops, strict=True))))
+        self.at = stops
+        if self.moved:
+            self.run = elsewhere(self.run, self.make())
+
+    def take(self, pieces: Iterable[Released]) -> None:
+        """Give each query what is released to it."""
+        for piece in pieces:
+            for query in self.queries.values():
+                mine = piece.of(query.reach, query.added, query.dropped)
+                ids = [column[mine].tolist() for column in piece.rows]
+                query.got += list(zip(*ids, strict=True))
+
+    def finish(self) -> None:
+        """Serve what is suspended."""
+        while self.run.shared.suspended():
+            self.feed(Batch([[] for _ in self.at]))
+
+    def all(self) -> dict[str, list[tuple[int, ...]]]:
+        """What each query has got of everything."""
+        for batch in self.batches:
+            self.feed(batch)
+        self.finish()
+        assert len(self.run.results) == 0
+        return {name: query.got for name, query in self.queries.items()}
+
+
+def table(rows: Sequence[Element], keys: str = "int64") -> pa.Table:
+    """Rows as a stream has them."""
+    kind = pa.type_for_alias(keys)
+    made = [None if k is None else (f"key {k}" if keys == "string" else k) for k, _ in rows]
+    times = pa.array([t for _, t in rows], pa.timestamp("us"))
+    return pa.table({"k": pa.array(made, kind), "t": times})
+
+
+def elsewhere(run: LocalShared, fresh: LocalShared) -> LocalShared:
+    """Go on in another process: with a copy of the arrays, and nothing else left."""
+    fresh.attach(*handover.elsewhere(run.handover()), HEAP)
+    fresh.stand(run.standing())
+    for mine, its in zip(fresh.progress, run.progress, strict=True):
+        mine.now = its.now
+    return fresh
+
+
+def naive(streams: int, batches: Sequence[Batch], schedule: str) -> NaiveSharedJoin:
+    """The same by plain loops, all of it served; no row may be late."""
+    join = NaiveSharedJoin(streams, schedule)
+    ids = [0] * streams
+    for batch in batches:
+        for name, reach in batch.added:
+            join.add(name, reach)
+        for name in batch.dropped:
+            join.drop(name)
+        rows = []
+        for stream, mine in enumerate(batch.rows):
+            rows += [Row(stream, t, ids[stream] + n, k) for n, (k, t) in enumerate(mine)]
+            ids[stream] += len(mine)
+        join.come(rows)
+    join.run()
+    return join
