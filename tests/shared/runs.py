@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 import windrow as wr
@@ -46,9 +48,11 @@ class Shared:
 
     def __init__(
         self, streams: int, batches: Sequence[Batch], schedule: str, *, nested=False,
-        lateness=0, moved=False, keys="int64",
+        lateness=0, moved=None, keys="int64",
     ) -> None:  # fmt: skip
         self.batches, self.moved = batches, moved
+        #: What has come, in the order of arrival: time, key hash, row id, stream.
+        self.log: list[tuple[int, ...]] = []
         rows = [[r for batch in batches for r in batch.rows[s]] for s in range(streams)]
         self.streams = [
             wr.stream(table(mine, keys), name=f"s{n}", key="k", time="t",
@@ -71,10 +75,22 @@ class Shared:
             shared.drop(self.queries[name].reach)
         shared.budget = batch.budget
         stops = [at + len(mine) for at, mine in zip(self.at, batch.rows, strict=True)]
+        if shared.levels.needed >= 0:
+            self.log += sorted(self.tuples(stops), key=lambda each: (each[0], each[3], each[2]))
         self.take(self.run.served(list(zip(self.at, stops, strict=True))))
         self.at = stops
-        if self.moved:
+        if self.moved == "arrays":
             self.run = elsewhere(self.run, self.make())
+        elif self.moved == "log":
+            self.run = rebuilt(self.run, self.make(), self.log)
+
+    def tuples(self, stops: Sequence[int]) -> Iterable[tuple[int, ...]]:
+        """The tuples of the next batch."""
+        for stream, stop in enumerate(stops):
+            columns = self.run.tables[stream].columns
+            for row in range(self.at[stream], stop):
+                if columns.keys.null is None or not columns.keys.null[row]:
+                    yield int(columns.ts[row]), int(columns.keys.hashes[row]), row, stream
 
     def take(self, pieces: Iterable[Released]) -> None:
         """Give each query what is released to it."""
@@ -110,6 +126,26 @@ def elsewhere(run: LocalShared, fresh: LocalShared) -> LocalShared:
     """Go on in another process: with a copy of the arrays, and nothing else left."""
     fresh.attach(*handover.elsewhere(run.handover()), HEAP)
     fresh.stand(run.standing())
+    for mine, its in zip(fresh.progress, run.progress, strict=True):
+        mine.now = its.now
+    return fresh
+
+
+def rebuilt(
+    run: LocalShared, fresh: LocalShared, log: Sequence[tuple[int, ...]]
+) -> LocalShared:
+    """Go on in another process, from what a log has: the input, the standing, what is held."""
+    standing = json.loads(json.dumps(run.standing()))
+    fresh.begin()
+    fresh.stand(standing)
+    shared, rows = fresh.shared, np.array(log, np.int64).reshape(-1, 4)
+    join = standing["join"]
+    for stream, live in enumerate(join["live"]):
+        come = rows[: join["begun"]][rows[: join["begun"], 3] == stream]
+        stored = come[len(come) - live :]
+        shared.state.fill(stream, stored[:, 0], stored[:, 1], stored[:, 2])
+    shared.restore(rows[join["first"] :])
+    fresh.results.load(run.results.held.copy())
     for mine, its in zip(fresh.progress, run.progress, strict=True):
         mine.now = its.now
     return fresh

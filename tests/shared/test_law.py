@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.shared.runs import Batch, Shared, naive
 
 SCHEDULES = ("lwo", "swf", "mqt")
+#: Between two batches another process takes over: with the arrays, or from a log.
+MOVED = st.sampled_from([None, "arrays", "log"])
 pytestmark = pytest.mark.kernel
 
 
@@ -50,7 +52,7 @@ def histories(draw, streams: int, rows: int = 8):
 @given(data=st.data())
 def test_two_streams(schedule, nested, data):
     lateness, batches = data.draw(histories(2))
-    moved = data.draw(st.booleans())
+    moved = data.draw(MOVED)
     run = Shared(2, batches, schedule, nested=nested, lateness=lateness, moved=moved)
     check(run, 2, batches)
 
@@ -59,7 +61,7 @@ def test_two_streams(schedule, nested, data):
 @given(data=st.data())
 def test_three_streams(schedule, data):
     lateness, batches = data.draw(histories(3, rows=4))
-    run = Shared(3, batches, schedule, lateness=lateness, moved=data.draw(st.booleans()))
+    run = Shared(3, batches, schedule, lateness=lateness, moved=data.draw(MOVED))
     check(run, 3, batches)
 
 

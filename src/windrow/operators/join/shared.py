@@ -75,7 +75,7 @@ class SharedJoin:
     def __init__(self, config: SharedConfig, layout: Layout) -> None:
         self.config = config
         self.layout = layout
-        self.windows = Levels(config.streams)
+        self.levels = Levels(config.streams)
         #: Of the next batches: how many stored tuples may be scanned (None: any), and a clock.
         self.budget: int | None = None
         self.clock: Clock | None = None
@@ -109,7 +109,7 @@ class SharedJoin:
         """Start with an empty state. What has been counted stays."""
         self.state = JoinState(self.layout, room)
         self.flags = Flags(self.config.streams)
-        self._first = 0
+        self.first = 0
         self._arrivals = np.empty((0, self._width), np.int64)
         return self
 
@@ -119,12 +119,12 @@ class SharedJoin:
 
     def add(self, reach: int) -> None:
         """A query more has this window."""
-        self.windows.add(reach, self.came)
+        self.levels.add(reach, self.came)
 
     def drop(self, reach: int) -> None:
         """A query less has it."""
-        self.windows.drop(reach, self.came)
-        self.windows.tidy()
+        self.levels.drop(reach, self.came)
+        self.levels.tidy()
 
     def complete_from(self, reach: int) -> int:
         """The smallest `ts` from which on results of a window that is added now are complete."""
@@ -144,19 +144,19 @@ class SharedJoin:
             status = self.state.run_shared(self._task, sharing)
             yield from self._drain()
         self._note_complete(passed.after)
-        self.windows.tidy()
+        self.levels.tidy()
         if self.clock is not None:
             self.clock.now = float(self._times[kernel.NOW])
 
     def _number(self, tuples: Sequence[Arrivals]) -> None:
         """Put the batch behind the arrivals that are under way, in the order of arrival."""
-        if self.windows.needed < 0:
+        if self.levels.needed < 0:
             # Nobody asks for them: they are no arrivals.
             newest = [int(side.ts.max(initial=BEGINNING)) + 1 for side in tuples]
             self.complete = max(self.complete, *newest)
             tuples = [Arrivals.empty() for _ in tuples]
-        first = self.windows.passed(self.came)
-        kept = self._arrivals[first - self._first :]
+        first = self.levels.passed(self.came)
+        kept = self._arrivals[first - self.first :]
         ts = np.concatenate([side.ts for side in tuples])
         order = np.argsort(ts, kind="stable")
         rows = np.empty((len(kept) + len(ts), self._width), np.int64)
@@ -167,10 +167,10 @@ class SharedJoin:
         new[:, kernel.ROW] = np.concatenate([side.row for side in tuples])[order]
         lengths = [len(side.ts) for side in tuples]
         new[:, kernel.STREAM] = np.repeat(np.arange(len(tuples)), lengths)[order]
-        new[:, kernel.NEED] = self.windows.needed
+        new[:, kernel.NEED] = self.levels.needed
         new[:, [kernel.SCANNED, kernel.RELEASED]] = -1
         new[:, kernel.POINTER], new[:, kernel.ORDERED] = kernel.AFRESH, 0
-        self._arrivals, self._first = rows, first
+        self._arrivals, self.first = rows, first
         self.came += len(ts)
         self._note_least()
 
@@ -186,25 +186,25 @@ class SharedJoin:
         turn, clock = self._turn[0], self.clock
         seen = clock is not None or self.budget is not None or len(self._arrivals) == 0
         turn.schedule = SCHEDULES[self.config.schedule] if seen else kernel.LWO
-        turn.first, turn.came, turn.there = self._first, self.came, self.came
+        turn.first, turn.came, turn.there = self.first, self.came, self.came
         turn.serving = kernel.NOBODY
         turn.settled = turn.events = 0
         turn.budget = NO_LIMIT if self.budget is None else self.budget
         turn.timed = int(clock is not None)
         if clock is not None:
-            turn.there = self._first
+            turn.there = self.first
             self._times = np.array([clock.now, clock.now, clock.scan, clock.produce])
             self._produced = np.empty(len(self._of))
             self._events = np.empty((2, BUFFER_ROWS), np.int64)
             self._event_clock = np.empty(BUFFER_ROWS)
-        self._max_qt = self.windows.max_qt()
+        self._max_qt = self.levels.max_qt()
 
     def _sharing(self) -> Sharing:
         return Sharing(
             turn=self._turn,
             arrivals=self._arrivals,
-            levels=self.windows.levels,
-            marks=self.windows.marks,
+            levels=self.levels.levels,
+            marks=self.levels.marks,
             max_qt=self._max_qt,
             of=self._of,
             clock=self._times,
@@ -216,11 +216,11 @@ class SharedJoin:
 
     def _note_complete(self, after: Sequence[int]) -> None:
         """What has left the state is what windows that come later cannot have."""
-        if not len(self.windows.levels):
+        if not len(self.levels.levels):
             return
         for stream in range(self.config.streams):
             least = min(now for other, now in enumerate(after) if other != stream)
-            left = least - int(self.windows.levels[-1])
+            left = least - int(self.levels.levels[-1])
             # Before the first tuple of another stream nothing has left.
             if least != BEGINNING:
                 self.complete = max(self.complete, left)
@@ -290,9 +290,9 @@ class SharedJoin:
 
     def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
         """By arrival, the windows up to which its results may go, and up to which they have to."""
-        under_way = arrivals >= self.windows.passed(self.came)
+        under_way = arrivals >= self.levels.passed(self.came)
         upto, need = np.full(len(arrivals), END), np.zeros(len(arrivals), np.int64)
-        at = arrivals[under_way] - self._first
+        at = arrivals[under_way] - self.first
         upto[under_way] = self._arrivals[at, kernel.RELEASED]
         need[under_way] = self._arrivals[at, kernel.NEED]
         return upto, need
@@ -319,7 +319,7 @@ class SharedJoin:
 
     def suspended(self) -> int:
         """Arrivals that have not scanned all that they need."""
-        return self.came - self.windows.passed(self.came)
+        return self.came - self.levels.passed(self.came)
 
     def stored(self, stream: int) -> tuple[int, int]:
         """Tuples of a stream inserted and invalidated so far."""
@@ -357,8 +357,8 @@ class SharedJoin:
 
     def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
-        first = self.windows.passed(self.came)
-        under_way = self._arrivals[first - self._first :]
+        first = self.levels.passed(self.came)
+        under_way = self._arrivals[first - self.first :]
         return {**self.state.arrays(), "under_way": under_way}, {"parts": self.state.parts}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
@@ -373,18 +373,21 @@ class SharedJoin:
 
         Of arrivals under way, stretches with what they need, have scanned and may release.
         """
-        first = self.windows.passed(self.came)
-        under_way = self._arrivals[first - self._first :]
+        first = self.levels.passed(self.came)
+        under_way = self._arrivals[first - self.first :]
         columns = [kernel.NEED, kernel.SCANNED, kernel.RELEASED]
         stretches = [
             [len(list(group)), *values] for values, group in groupby(under_way[:, columns].tolist())
         ]
         streams = range(self.config.streams)
         return {
-            "windows": self.windows.facts(),
+            "windows": self.levels.facts(),
             # What is stored is the newest of what has come, so to count it is enough.
             "live": [self.state.live_rows(stream) for stream in streams],
+            # Arrivals from `first` on are under way; those from `begun` on are not stored yet.
             "came": self.came,
+            "first": first,
+            "begun": first + int((under_way[:, kernel.SCANNED] >= 0).sum()),
             "complete": self.complete,
             "under_way": stretches,
         }
@@ -393,9 +396,9 @@ class SharedJoin:
         """Take a standing over."""
         if not standing:
             return
-        self.windows.take(standing["windows"])
+        self.levels.take(standing["windows"])
         self.came, self.complete = standing["came"], standing["complete"]
-        self._first = self.windows.passed(self.came)
+        self.first = self.levels.passed(self.came)
         self._stretches = standing["under_way"]
 
     def restore(self, under_way: NDArray[np.int64]) -> None:
