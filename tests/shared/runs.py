@@ -131,9 +131,7 @@ def elsewhere(run: LocalShared, fresh: LocalShared) -> LocalShared:
     return fresh
 
 
-def rebuilt(
-    run: LocalShared, fresh: LocalShared, log: Sequence[tuple[int, ...]]
-) -> LocalShared:
+def rebuilt(run: LocalShared, fresh: LocalShared, log: Sequence[tuple[int, ...]]) -> LocalShared:
     """Go on in another process, from what a log has: the input, the standing, what is held."""
     standing = json.loads(json.dumps(run.standing()))
     fresh.begin()
@@ -145,7 +143,8 @@ def rebuilt(
         stored = come[len(come) - live :]
         shared.state.fill(stream, stored[:, 0], stored[:, 1], stored[:, 2])
     shared.restore(rows[join["first"] :])
-    fresh.results.load(run.results.held.copy())
+    held = run.results.held
+    fresh.results.load([held[:, : run.results.written]])
     for mine, its in zip(fresh.progress, run.progress, strict=True):
         mine.now = its.now
     return fresh

@@ -49,13 +49,15 @@ TS, KEY, ROW, STREAM, NEED, SCANNED, RELEASED, POINTER, ORDERED, MARKS = range(1
 #: come and `there` how many of them the clock has reached; `serving` and `level` are the step under
 #: way, which scans ages after `above` up to `upto`; `opening`: whether it is its tuple's first, and
 #: is at its beginning. `looked` and `made` are what it has scanned and found; `settled` results are
-#: of steps that are done; `budget` is what may be scanned yet.
+#: of steps that are done; `budget` is what may be scanned yet, and `spent` what the step takes of
+#: it: one for itself and one for each tuple of its key in the partial window. How many others it
+#: meets depends on how the state has grown; one that is made again must stop at the same step.
 TURN = np.dtype(
     [
         (name, np.int64)
         for name in (
             "schedule", "first", "came", "there", "serving", "level", "above", "upto", "opening",
-            "begun", "looked", "made", "settled", "budget", "timed", "events",
+            "begun", "looked", "made", "spent", "settled", "budget", "timed", "events",
         )
     ],
     align=True,
@@ -181,6 +183,7 @@ def begin_step(sharing: Sharing, level: int) -> None:
     turn.begun = 0
     turn.opening = int(turn.above < 0)
     turn.looked = turn.made = 0
+    turn.spent = 1
     sharing.clock[BEGAN] = sharing.clock[NOW]
     if turn.opening:
         # A new tuple's results go at once where no earlier tuple can have a result before them.

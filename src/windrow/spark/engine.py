@@ -8,7 +8,7 @@ stream B --mapInArrow(pack)--union --groupBy(bucket)--> stateful join --select(s
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ from windrow.state.join_state import Layout
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.spark.metrics.figures import Reporter
 
 
 def arrow_schema(frame: DataFrame, name: str) -> pa.Schema:
@@ -73,20 +75,44 @@ def loose(kind: pa.DataType) -> pa.DataType:
 
 def join(plan: JoinPlan) -> DataFrame:
     """The joined DataFrame; streaming if its inputs are."""
+    inputs = packed(plan)
+    output = Output(inputs.plan, inputs.schemas, time_type(plan))
+    joined = (
+        reduce(type(inputs.frames[0]).union, inputs.frames)
+        .groupBy("bucket")
+        .transformWithStateInPandas(
+            JoinProcessor(job(inputs, output)), output.travelling(), "Append", "None"
+        )
+    )
+    return output.shape(joined, inputs.reporter)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A plan's streams on their way to the buckets: packed, by stream.
+
+    `plan` is the one to ship, without the data; `schemas` are the Spark types of the shown streams.
+    `buckets`, `partitions` and `ids` are as in `Job` and `Pack`.
+    """
+
+    frames: list[DataFrame]
+    plan: JoinPlan
+    schemas: tuple[types.StructType, ...]
+    streaming: bool
+    buckets: int | None
+    partitions: int
+    ids: tuple[int, ...] | None
+    reporter: Reporter
+    spark: SparkSession
+
+
+def packed(plan: JoinPlan) -> Inputs:
+    """The first half of a plan: what comes before the buckets."""
     frames: list[DataFrame] = [stream.data for stream in plan.streams]
     spark = frames[0].sparkSession
     refuse_in_process_choices(plan)
-    streaming = [frame.isStreaming for frame in frames]
-    if len(set(streaming)) > 1:
-        names = {
-            s.name: "streaming" if f else "batch"
-            for s, f in zip(plan.streams, streaming, strict=True)
-        }
-        raise WindrowError(
-            f"a mix of batch and streaming inputs ({names}) cannot be joined; read both with "
-            "spark.readStream, or both with spark.read"
-        )
-    if streaming[0]:
+    streaming = is_streaming(plan)
+    if streaming:
         session.prepare(spark)
         tidy.watch(spark, spark.conf.get(session.ARENA, None))
     else:
@@ -94,40 +120,55 @@ def join(plan: JoinPlan) -> DataFrame:
     partitions = int(spark.conf.get("spark.sql.shuffle.partitions") or 200)
     count = bucket_count(plan, partitions)
     # A query goes on with the partitions that its checkpoint has, which only its tasks can see.
-    fixed = None if streaming[0] and count != 1 and plan.buckets is None else count
+    fixed = None if streaming and count != 1 and plan.buckets is None else count
     ids = None if fixed is None else bucket_ids(fixed)
     reporter = book.reporter(spark, plan)
     bare = replace(plan, streams=tuple(replace(stream, data=None) for stream in plan.streams))
     timed = any(
-        stream.max_ahead is not None or (streaming[0] and stream.idle is not None)
+        stream.max_ahead is not None or (streaming and stream.idle is not None)
         for stream in plan.streams
     )
-    packed = [
+    shipped = [
         _numbered(frame, timed).mapInArrow(
             Pack(stream, side, ids, reporter, partitions, plan.bad_of(side)), PACKED_DDL
         )
         for side, (frame, stream) in enumerate(zip(frames, bare.streams, strict=True))
     ]
-    schemas = [metadata.without_watermarks(frames[side].schema) for side in plan.shown]
-    output = Output(bare, tuple(schemas), time_type(plan))
-    job = Job(
-        plan=bare,
+    return Inputs(shipped, bare, schemas(plan), streaming, fixed, partitions, ids, reporter, spark)
+
+
+def schemas(plan: JoinPlan) -> tuple[types.StructType, ...]:
+    """The Spark types of the shown streams' columns."""
+    frames = [plan.streams[side].data for side in plan.shown]
+    return tuple(metadata.without_watermarks(frame.schema) for frame in frames)
+
+
+def is_streaming(plan: JoinPlan) -> bool:
+    """Are the inputs streams? A mix is refused."""
+    streaming = {stream.name: stream.data.isStreaming for stream in plan.streams}
+    if len(set(streaming.values())) > 1:
+        names = {name: "streaming" if on else "batch" for name, on in streaming.items()}
+        raise WindrowError(
+            f"a mix of batch and streaming inputs ({names}) cannot be joined; read both with "
+            "spark.readStream, or both with spark.read"
+        )
+    return any(streaming.values())
+
+
+def job(inputs: Inputs, output: Output) -> Job:
+    """What the workers must know of the join of these inputs."""
+    return Job(
+        plan=inputs.plan,
         output=output,
-        buckets=fixed,
-        partitions=partitions,
-        finite=not streaming[0],
+        buckets=inputs.buckets,
+        partitions=inputs.partitions,
+        finite=not inputs.streaming,
         built=time.time_ns() // 1000,
-        arena=spark.conf.get(session.ARENA, None),
+        arena=inputs.spark.conf.get(session.ARENA, None),
         owner=arenas.this_process(),
-        reporter=reporter,
-        back_to=repair.asked(spark, bare),
+        reporter=inputs.reporter,
+        back_to=repair.asked(inputs.spark, inputs.plan),
     )
-    joined = (
-        reduce(type(packed[0]).union, packed)
-        .groupBy("bucket")
-        .transformWithStateInPandas(JoinProcessor(job), output.travelling(), "Append", "None")
-    )
-    return output.shape(joined, reporter)
 
 
 def layout(plan: JoinPlan) -> tuple[Layout, int]:

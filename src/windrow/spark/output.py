@@ -161,18 +161,22 @@ class Output:
             blob = blobs.encode(pipeline.record_batch(piece)).to_pybytes()
             return pd.DataFrame({"blob": [blob]})
         if isinstance(piece, Mixture):
-            parts = zip(*(self._flat(pipeline, part) for part in piece.pieces), strict=True)
+            parts = zip(*(self.arrays(pipeline, part) for part in piece.pieces), strict=True)
             places = pa.array(piece.places)
             arrays = [pa.concat_arrays(column).take(places) for column in parts]
         else:
-            arrays = self._flat(pipeline, piece)
+            arrays = self.arrays(pipeline, piece)
+        return self.framed(arrays)
+
+    def framed(self, arrays: Sequence[pa.Array]) -> pd.DataFrame:
+        """Flat columns as pandas has them, without a copy."""
         columns_by_name = {
             name: pd.arrays.ArrowExtensionArray(array)
             for name, array in zip(self.travelling().names, arrays, strict=True)
         }
         return pd.DataFrame(columns_by_name, copy=False)
 
-    def _flat(self, pipeline: Pipeline, piece: Piece) -> list[pa.Array]:
+    def arrays(self, pipeline: Pipeline, piece: Piece) -> list[pa.Array]:
         """The flat columns of a piece, in the order of `travelling`."""
         length = len(piece.ts)
         arrays: list[pa.Array] = []
@@ -203,6 +207,10 @@ class Output:
         """The processor's output in its final shape."""
         if not self.flat:
             return joined.mapInArrow(Unpack(reporter), self.final())
+        return joined.select(*self.columns())
+
+    def columns(self) -> list[Column]:
+        """The final columns, of flat ones."""
         columns = []
         for at, (stream, schema) in enumerate(zip(self.plan.shown, self.schemas, strict=True)):
             fields = [
@@ -219,7 +227,7 @@ class Output:
         columns.append(ts.alias("ts", metadata=self.mark))
         if self.plan.marked:
             columns.append(functions.col("kind"))
-        return joined.select(*columns)
+        return columns
 
     def _column(self, at: int, number: int) -> Column:
         """A travelling column. What comes from Python may be null to Spark, even if it never is."""

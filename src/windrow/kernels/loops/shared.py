@@ -158,17 +158,28 @@ def scan_pairs(task: Task, sharing: Sharing, new: Element, at: int) -> int:
         else:
             turn.looked += 1
             task.work[0].comparisons += 1
-            found = its == new.key and turn.above < age <= turn.upto
-            if found and not emit(task, sharing, new, row, ts):
+            within = turn.above < age <= turn.upto
+            if within and its == new.key and not emit(task, sharing, new, row, ts):
                 # It is looked at again.
                 turn.looked -= 1
                 task.work[0].comparisons -= 1
                 task.stand[0].scan = seq
                 return FULL
+            if within and (its == new.key or not chained):
+                turn.spent += 1
             seq = following
     if ordered:
         sharing.arrivals[at, POINTER] = seq
     return DONE
+
+
+@inlined
+def tuples_found(task: Task) -> int:
+    """How many tuples of their keys searches have found so far."""
+    found = 0
+    for each in range(task.asked.shape[0]):
+        found += task.counted[each].found
+    return found
 
 
 @inlined
@@ -186,7 +197,9 @@ def scan_many(task: Task, sharing: Sharing, new: Element, at: int) -> int:
         aim(task, 1, new.key)
         turn.begun = 1
     looked, found = task.work[0].comparisons, task.stand[0].matches
+    bound_before = tuples_found(task)
     status = combine(task, new, 0, False)
+    turn.spent += tuples_found(task) - bound_before
     for n in range(found, task.stand[0].matches):
         sharing.of[n] = turn.serving
     turn.looked += task.work[0].comparisons - looked
@@ -248,7 +261,7 @@ def join_shared(task: Task, sharing: Sharing) -> int:
                 status = scan_many(task, sharing, new, at)
             if status == FULL:
                 return FULL
-        turn.budget -= turn.looked
+        turn.budget -= turn.spent
         turn.settled = task.stand[0].matches
         end_step(sharing)
     for each in range(streams):

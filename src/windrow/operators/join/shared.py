@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +32,7 @@ from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Verify
 from windrow.operators.join.levels import Levels
+from windrow.operators.progress import of_the_others
 from windrow.operators.released import NONE, Released
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
@@ -111,6 +111,8 @@ class SharedJoin:
         self.flags = Flags(self.config.streams)
         self.first = 0
         self._arrivals = np.empty((0, self._width), np.int64)
+        #: Of the batches that have arrivals under way, the number of the arrival after them.
+        self._ends: list[int] = []
         return self
 
     @property
@@ -143,8 +145,8 @@ class SharedJoin:
             sharing = self._sharing()
             status = self.state.run_shared(self._task, sharing)
             yield from self._drain()
-        self._note_complete(passed.after)
         self.levels.tidy()
+        self._let_go(passed.after)
         if self.clock is not None:
             self.clock.now = float(self._times[kernel.NOW])
 
@@ -172,6 +174,7 @@ class SharedJoin:
         new[:, kernel.POINTER], new[:, kernel.ORDERED] = kernel.AFRESH, 0
         self._arrivals, self.first = rows, first
         self.came += len(ts)
+        self._ends = [end for end in [*self._ends, self.came] if end > first]
         self._note_least()
 
     def _note_least(self) -> None:
@@ -214,16 +217,30 @@ class SharedJoin:
             event_clock=self._event_clock,
         )
 
-    def _note_complete(self, after: Sequence[int]) -> None:
-        """What has left the state is what windows that come later cannot have."""
-        if not len(self.levels.levels):
-            return
+    def _let_go(self, after: Sequence[int]) -> None:
+        """Drop what no window needs, and note it: windows that come later cannot have it.
+
+        The kernel has dropped most of it, but not what only levels needed that are gone by now.
+        """
+        none = not len(self.levels.levels)
         for stream in range(self.config.streams):
-            least = min(now for other, now in enumerate(after) if other != stream)
-            left = least - int(self.levels.levels[-1])
-            # Before the first tuple of another stream nothing has left.
-            if least != BEGINNING:
-                self.complete = max(self.complete, left)
+            if none and self.state.live_rows(stream):
+                newest = int(self.state.records(stream)[:, kernel.TS].max())
+                self.complete = max(self.complete, newest + 1)
+            least = of_the_others(after, stream)
+            if not none and least != BEGINNING:
+                # Before the first tuple of another stream nothing has left.
+                self.complete = max(self.complete, least - int(self.levels.levels[-1]))
+            self.state.drop_expired(stream, 0, self.stored_from(stream, after))
+
+    def stored_from(self, stream: int, progress: Sequence[int]) -> int:
+        """The time before which no stored tuple of a stream is needed."""
+        if not len(self.levels.levels):
+            return END
+        rows = self._under_way()
+        others = rows[rows[:, kernel.STREAM] != stream, kernel.TS]
+        passed = min(of_the_others(progress, stream), int(others.min(initial=END)))
+        return passed - int(self.levels.levels[-1])
 
     # -- results ---------------------------------------------------------------------------
 
@@ -297,6 +314,31 @@ class SharedJoin:
         need[under_way] = self._arrivals[at, kernel.NEED]
         return upto, need
 
+    def _under_way(self) -> NDArray[np.int64]:
+        """The arrivals that have not scanned all that they need."""
+        return self._arrivals[self.levels.passed(self.came) - self.first :]
+
+    @property
+    def under_way_from(self) -> int:
+        """The number of the first arrival that has not scanned all it needs."""
+        return self.levels.passed(self.came)
+
+    def waits_from(self, reach: int) -> int:
+        """The smallest time of an arrival whose results for a window have not all left; or END."""
+        rows = self._under_way()
+        left = np.minimum(rows[:, kernel.SCANNED], rows[:, kernel.RELEASED])
+        waits = left < np.minimum(reach, rows[:, kernel.NEED])
+        return int(rows[waits, kernel.TS].min(initial=END))
+
+    def needed_from(self, stream: int, progress: Sequence[int]) -> int:
+        """The time before which no tuple of a stream is stored, under way, or in what is held.
+
+        A list drops from its old end only, so a tuple may sit there for longer behind another.
+        """
+        rows = self._under_way()
+        own = rows[rows[:, kernel.STREAM] == stream, kernel.TS]
+        return min(self.stored_from(stream, progress), int(own.min(initial=END)))
+
     # -- what a pipeline asks of any join -----------------------------------------------------
 
     def counts_keyless(self, stream: int) -> bool:
@@ -357,9 +399,8 @@ class SharedJoin:
 
     def handover(self) -> Handover:
         """The operator between two batches: its arrays as they are, and what else it must know."""
-        first = self.levels.passed(self.came)
-        under_way = self._arrivals[first - self.first :]
-        return {**self.state.arrays(), "under_way": under_way}, {"parts": self.state.parts}
+        arrays = {**self.state.arrays(), "under_way": self._under_way()}
+        return arrays, {"parts": self.state.parts}
 
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with the arrays of `handover`, in place. `stand` follows."""
@@ -373,11 +414,17 @@ class SharedJoin:
 
         Of arrivals under way, stretches with what they need, have scanned and may release.
         """
-        first = self.levels.passed(self.came)
-        under_way = self._arrivals[first - self.first :]
-        columns = [kernel.NEED, kernel.SCANNED, kernel.RELEASED]
-        stretches = [
-            [len(list(group)), *values] for values, group in groupby(under_way[:, columns].tolist())
+        under_way = self._under_way()
+        first = self.came - len(under_way)
+        told = under_way[:, [kernel.NEED, kernel.SCANNED, kernel.RELEASED]]
+        changes = np.flatnonzero((told[1:] != told[:-1]).any(axis=1)) + 1
+        starts = np.concatenate([[0], changes, [len(told)]]) if len(told) else np.zeros(1, np.int64)
+        stretches = np.column_stack([np.diff(starts), told[starts[:-1]]]).tolist()
+        cuts = [end - first for end in self._ends if first < end < self.came]
+        batches = [
+            np.bincount(part, minlength=self.config.streams).tolist()
+            for part in np.split(under_way[:, kernel.STREAM], cuts)
+            if len(part)
         ]
         streams = range(self.config.streams)
         return {
@@ -390,6 +437,8 @@ class SharedJoin:
             "begun": first + int((under_way[:, kernel.SCANNED] >= 0).sum()),
             "complete": self.complete,
             "under_way": stretches,
+            # By batch, how many arrivals of each stream are: a log knows them by stream alone.
+            "batches": batches,
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
@@ -400,6 +449,8 @@ class SharedJoin:
         self.came, self.complete = standing["came"], standing["complete"]
         self.first = self.levels.passed(self.came)
         self._stretches = standing["under_way"]
+        counts = [sum(each) for each in standing["batches"]]
+        self._ends = (self.first + np.cumsum(np.array(counts, np.int64))).tolist()
 
     def restore(self, under_way: NDArray[np.int64]) -> None:
         """Put the arrivals that were under way back, after `stand`; the lists have been filled.

@@ -8,7 +8,7 @@ may go; here they wait, and leave as soon as they may.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -23,9 +23,10 @@ from windrow.state.room import HEAP, Room
 from windrow.state.runs import in_order
 
 #: What is held of a result: its arrival, its age, the row ids and times of all streams, the window
-#: up to which it has left (-1: none), and when it was found.
+#: up to which it has left (-1: none), when it was found, and whether a log does not have it yet.
 ARRIVAL, AGE, FIRST = range(3)
-FURTHER = 2
+LEFT, PRODUCED, NEW = -3, -2, -1
+FURTHER = 3
 
 
 @runtime_checkable
@@ -64,8 +65,9 @@ class Release(Plain):
         for at, column in enumerate((*piece.rows, *piece.row_ts)):
             assert column is not None
             rows[:, FIRST + at] = column
-        rows[:, -2] = -1
-        rows[:, -1] = 0 if piece.produced is None else piece.produced.view(np.int64)
+        rows[:, LEFT] = -1
+        rows[:, PRODUCED] = 0 if piece.produced is None else piece.produced.view(np.int64)
+        rows[:, NEW] = 1
         rows = in_order(np.concatenate([self.held, rows]) if len(self.held) else rows)
         upto, need = self.join.released(rows[:, ARRIVAL])
         waits = upto < need
@@ -78,9 +80,9 @@ class Release(Plain):
         """The batch has been joined: let go what may, and keep what some query still waits for."""
         if len(self.held):
             upto, need = self.join.released(self.held[:, ARRIVAL])
-            further = (upto > self.held[:, -2]) & (upto >= self.held[:, AGE])
+            further = (upto > self.held[:, LEFT]) & (upto >= self.held[:, AGE])
             yield from self._leave(self.held[further], upto[further])
-            self.held[further, -2] = upto[further]
+            self.held[further, LEFT] = upto[further]
             self.held = self.held[upto < need]
 
     def _leave(self, rows: NDArray[np.int64], upto: Rows) -> Iterator[Released]:
@@ -94,9 +96,9 @@ class Release(Plain):
                 tuple(times),
                 columns[ARRIVAL],
                 columns[AGE],
-                columns[-2],
+                columns[LEFT],
                 upto,
-                columns[-1].view(np.float64),
+                columns[PRODUCED].view(np.float64),
             )
 
     # -- memory that outlives a process ----------------------------------------------------
@@ -114,9 +116,28 @@ class Release(Plain):
         """Go on with those of `handover`."""
         self.held, self.peak = arrays["held"], len(arrays["held"])
 
-    def load(self, held: NDArray[np.int64]) -> None:
-        """Results that were written down."""
-        self.held, self.peak = held, len(held)
+    # -- for the log -----------------------------------------------------------------------
+
+    @property
+    def written(self) -> int:
+        """How many numbers of a result are written down: its arrival is the first."""
+        return self.width - FURTHER
+
+    def take_added(self) -> NDArray[np.int64]:
+        """What has come to be held since this was last asked, and still is."""
+        added = self.held[self.held[:, NEW] == 1, : self.written]
+        self.held[:, NEW] = 0
+        return added
+
+    def load(self, parts: Sequence[NDArray[np.int64]]) -> None:
+        """Results that were written down; those that all have had are not taken."""
+        rows = np.concatenate([np.empty((0, self.written), np.int64), *parts])
+        upto, need = self.join.released(rows[:, ARRIVAL])
+        left = np.where(upto >= rows[:, AGE], upto, -1)
+        nothing = np.zeros(len(rows), np.int64)
+        held = np.column_stack([rows, left, nothing, nothing])
+        self.held = in_order(held[upto < need])
+        self.peak = len(self.held)
 
     def figures(self) -> Figures:
         """What is held."""

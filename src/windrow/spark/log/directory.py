@@ -76,7 +76,8 @@ class Delta:
     out. flags: what became of punctuation flags; `newest_row` is then the largest of their times.
     ranges, said: rows that punctuate ranges of keys, and the keys that have had theirs.
     taken: numbers of partial rows that went into finals. held: results that wait for the trigger,
-    and `newest_row` is the largest of their times.
+    and `newest_row` is the largest of their times. held back: results that some queries wait for,
+    and `newest_row` is the last of their arrivals.
     """
 
     number: int
@@ -140,6 +141,8 @@ class Directory:
     dropped: list[dict[str, int]] = field(default_factory=list)
     #: For each stream, the time to which its progress was last asked to be set back.
     repaired: list[int | None] = field(default_factory=list)
+    #: Of a join that queries share: which queries there are (`queries/catalog.py`).
+    queries: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def new(cls, buckets: int, question: dict[str, Any], reaches: list[int]) -> Directory:

@@ -10,6 +10,7 @@ from windrow.spark.log.finals import PartialRows
 from windrow.spark.log.held import Held
 from windrow.spark.log.log import Log
 from windrow.spark.log.punctuations import Punctuations
+from windrow.spark.log.shared import HeldBack, SharedTuples
 from windrow.spark.log.tuples import Arrived, Tuples
 
 
@@ -28,14 +29,16 @@ class Keepers:
 
     def __init__(self, log: Log, pipeline: Pipeline) -> None:
         plan = log.plan
-        self.tuples = Tuples(log, pipeline)
+        shared = plan.schedule is not None
+        self.tuples = SharedTuples(log, pipeline) if shared else Tuples(log, pipeline)
+        self.held_back = HeldBack(log, pipeline) if shared else None
         self.held = Held(log, pipeline) if plan.ordered else None
         self.punctuations = Punctuations(log, pipeline) if plan.punctuated else None
         self.partials = PartialRows(log, pipeline) if plan.finals else None
 
     def _beside(self) -> list[Keeper]:
         """All but the tuples'."""
-        found: list[Keeper | None] = [self.punctuations, self.partials, self.held]
+        found: list[Keeper | None] = [self.punctuations, self.partials, self.held, self.held_back]
         return [keeper for keeper in found if keeper is not None]
 
     def write(self, arrived: Sequence[Sequence[Arrived]], before: Sequence[int]) -> None:
@@ -58,6 +61,9 @@ class Keepers:
         self.tuples.restore()
         if self.punctuations is not None:
             self.punctuations.restore()
+        if self.held_back is not None:
+            # Whether a result is still held, the arrivals tell.
+            self.held_back.restore()
 
     def attached(self) -> None:
         """The stages' arrays are at hand; what is in blobs is found there."""

@@ -124,6 +124,11 @@ def refusals(kept: Directory, plan: JoinPlan, times: Times) -> list[str]:
 
 
 def _reason(kept: Directory, plan: JoinPlan, stream: int, time: int) -> str | None:
+    if plan.schedule is not None:
+        return (
+            "its join is shared by queries whose windows have passed that; start from a new "
+            "checkpoint"
+        )
     if plan.punctuated:
         return (
             "the join has punctuations, and what they have ended cannot be opened again; start "

@@ -29,6 +29,9 @@ ORDER = "__windrow_order"
 def layout(plan: JoinPlan) -> Layout:
     """How a bucket's state is laid out."""
     streams, nodes = len(plan.streams), plan.punctuated
+    if plan.schedule is not None:
+        # All arrivals have one order, so all tuples are in one part.
+        return Layout(streams, "time-list", 1)
     if plan.counted:
         return Layout(streams, "counted")
     if plan.algorithm == "nested-loops" or plan.streams[0].key is None:
@@ -60,7 +63,8 @@ def stored_rows(log: Log, entry: Entry, columns: Columns, reach: int) -> NDArray
     if log.plan.counted:
         return np.flatnonzero(in_time)
     stored = in_time
-    if not log.plan.waits:
+    # A shared join stores all that come; how many are left is in its standing.
+    if not log.plan.waits and log.plan.schedule is None:
         around = zip(entry.others_before, entry.others_after, strict=True)
         passed = [np.maximum(before, np.minimum(columns.ts, after)) for before, after in around]
         stored = stored & (columns.ts + reach >= np.minimum.reduce(passed))

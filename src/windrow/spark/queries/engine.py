@@ -1,0 +1,76 @@
+"""The Spark queries of one signature: the shared join, and the aggregates over its results.
+
+    streams, control/ --> shared join --> results/ --> aggregates --> aggregates/results/
+
+Each writes files exactly once. The second reads what the first has written, so a kill of either
+leaves both where they can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from windrow.model import JoinPlan, Schedule, Stream, WindrowError
+from windrow.spark import engine
+from windrow.spark.pack import PACKED_DDL
+from windrow.spark.queries import control
+from windrow.spark.queries.bucket import Sharing
+from windrow.spark.queries.control import ControlPack
+from windrow.spark.queries.files import Folder
+from windrow.spark.queries.processor import SharedJob, SharedProcessor
+from windrow.spark.queries.results import Results
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CONTROL, RESULTS, CHECKPOINT = "control", "results", "checkpoint"
+#: Where a file sink says which of a folder's files count.
+SINK_LOG = "_spark_metadata"
+
+
+def plan_of(streams: Sequence[Stream], positions: Sequence[int], schedule: Schedule) -> JoinPlan:
+    """The plan of a join that queries over some of the streams share."""
+    plan = JoinPlan(streams=tuple(streams[at] for at in positions), schedule=schedule)
+    if not engine.is_streaming(plan):
+        names = ", ".join(repr(stream.name) for stream in plan.streams)
+        raise WindrowError(
+            f"streams {names} are not streaming; read them with spark.readStream, or give tables "
+            "to run continuous queries in process"
+        )
+    return plan
+
+
+def results_of(plan: JoinPlan) -> Results:
+    """What the join of a plan writes."""
+    return Results(plan, engine.schemas(plan), engine.time_type(plan))
+
+
+def joined(plan: JoinPlan, sharing: Sharing, folder: Folder) -> DataFrame:
+    """The routed results of a shared join, which takes its queries from the folder's control."""
+    inputs = engine.packed(plan)
+    asked = control.frame(inputs.spark, folder.inside(CONTROL)).mapInArrow(
+        ControlPack(inputs.ids, inputs.partitions), PACKED_DDL
+    )
+    results = results_of(plan)
+    job = SharedJob(**vars(engine.job(inputs, results)), sharing=sharing)
+    rows = (
+        reduce(type(asked).union, [*inputs.frames, asked])
+        .groupBy("bucket")
+        .transformWithStateInPandas(SharedProcessor(job), results.travelling(), "Append", "None")
+    )
+    return results.shape(rows, inputs.reporter)
+
+
+def written(frame: DataFrame, folder: Folder) -> StreamingQuery:
+    """Write a stream's rows into a folder, exactly once."""
+    # Whoever reads the folder before the first micro-batch is done must know that files there
+    # count only once the sink's log names them.
+    folder.inside(RESULTS, SINK_LOG).make()
+    return (
+        frame.writeStream.format("parquet")
+        .option("checkpointLocation", folder.inside(CHECKPOINT).place)
+        .start(folder.inside(RESULTS).place)
+    )

@@ -1,0 +1,113 @@
+"""Which continuous queries there are, and which of them share a join: what survives the driver.
+
+Each change writes the whole registry as a new file with the next number; the one before the last is
+removed then. So there is always a whole one, whenever the driver is killed, and the one with the
+largest number counts. A query that was dropped stays until its name is taken again, because its
+answers can still be asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from windrow.model import WindrowError
+from windrow.spark.queries.files import Folder
+
+#: Raised whenever the meaning of a registry's file changes.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A query. Its id is never given twice; `join` is the number of the join that it shares."""
+
+    id: int
+    name: str
+    sql: str
+    join: int
+    dropped: bool = False
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A registry as it is written. `joins` are the signatures that have a join, by its number."""
+
+    version: int = 0
+    format: int = FORMAT
+    next_id: int = 0
+    joins: tuple[str, ...] = ()
+    queries: tuple[Registered, ...] = ()
+
+
+@dataclass
+class Registry:
+    """The registry in a folder, as this driver has it."""
+
+    folder: Folder
+    now: Contents = field(default_factory=Contents)
+
+    @classmethod
+    def open(cls, folder: Folder) -> Registry:
+        """As the last driver left it; empty if there was none."""
+        names = folder.names()
+        return cls(folder, _read(folder, names[-1]) if names else Contents())
+
+    def running(self, join: int | None = None) -> list[Registered]:
+        """The queries that have not been dropped, of one join or of all."""
+        return [q for q in self.now.queries if not q.dropped and join in (None, q.join)]
+
+    def find(self, name: str) -> Registered | None:
+        """The query of that name, dropped or not."""
+        return next((query for query in self.now.queries if query.name == name), None)
+
+    def add(self, name: str, sql: str, signature: str) -> tuple[Registered, bool]:
+        """Write a query down; the same one again changes nothing. Is it new?"""
+        known = self.find(name)
+        if known is not None and not known.dropped:
+            if known.sql == sql:
+                return known, False
+            raise WindrowError(
+                f"query {name!r} runs already, as {known.sql!r}, but was added as {sql!r}; drop it "
+                "first, or give the new one another name"
+            )
+        joins = self.now.joins if signature in self.now.joins else (*self.now.joins, signature)
+        query = Registered(self.now.next_id, name, sql, joins.index(signature))
+        others = [other for other in self.now.queries if other.name != name]
+        self._write(joins, [*others, query])
+        return query, True
+
+    def drop(self, name: str) -> Registered:
+        """Write down that a query is over."""
+        known = self.find(name)
+        if known is None or known.dropped:
+            names = ", ".join(repr(query.name) for query in self.running()) or "none"
+            raise WindrowError(f"there is no query {name!r} to drop; those that run: {names}")
+        queries = [replace(q, dropped=q.dropped or q.name == name) for q in self.now.queries]
+        self._write(self.now.joins, queries)
+        return known
+
+    def _write(self, joins: tuple[str, ...], queries: Sequence[Registered]) -> None:
+        next_id = max((query.id for query in queries), default=-1) + 1
+        version, next_id = self.now.version + 1, max(self.now.next_id, next_id)
+        now = Contents(version, FORMAT, next_id, joins, tuple(queries))
+        self.folder.write(_name(version), json.dumps(asdict(now)))
+        self.folder.remove(_name(version - 2))
+        self.now = now
+
+
+def _name(version: int) -> str:
+    return f"{version:012}.json"
+
+
+def _read(folder: Folder, name: str) -> Contents:
+    plain = json.loads(folder.read(name))
+    if plain.get("format") != FORMAT:
+        raise WindrowError(
+            f"the registry of queries in {folder.place} has format {plain.get('format')!r}, but "
+            f"this version of windrow reads format {FORMAT}; go on with the version that wrote it, "
+            "or start from a new checkpoint"
+        )
+    queries = tuple(Registered(**query) for query in plain["queries"])
+    return Contents(plain["version"], FORMAT, plain["next_id"], tuple(plain["joins"]), queries)
