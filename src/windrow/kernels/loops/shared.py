@@ -19,7 +19,7 @@ from __future__ import annotations
 from windrow.kernels import lists as ls
 from windrow.kernels.combine import aim, bind, combine
 from windrow.kernels.jit import inlined, kernel, prefetch
-from windrow.kernels.loops.binary import FAR
+from windrow.kernels.loops.binary import FAR, NEAR
 from windrow.kernels.sharing import (
     AFRESH,
     BEGAN,
@@ -91,13 +91,16 @@ def arrive(task: Task, sharing: Sharing, at: int) -> int:
 
 @inlined
 def look_ahead(task: Task, sharing: Sharing, at: int) -> None:
-    """Fetch the heads that coming tuples will touch."""
-    turn, s = sharing.turn[0], task.lists
-    if turn.opening and at + FAR + turn.first < turn.came:
-        key = sharing.arrivals[at + FAR, KEY]
-        for each in range(task.asked.shape[0]):
-            if s.meta[each, ls.HEADS] > 0:
-                prefetch(s.heads, ls.head_at(s, each, key))
+    """Fetch what coming tuples will touch: heads first, then the newest records."""
+    turn, s, arrivals = sharing.turn[0], task.lists, sharing.arrivals
+    left = turn.came - turn.first - at
+    if s.meta[0, ls.HEADS] > 0 and left > FAR:
+        prefetch(s.heads, ls.head_at(s, 0, arrivals[at + FAR, KEY]))
+        prefetch(s.heads, ls.head_at(s, 1, arrivals[at + FAR, KEY]))
+        other = int(arrivals[at + NEAR, STREAM] == 0)
+        seq = s.heads[ls.head_at(s, other, arrivals[at + NEAR, KEY])]
+        if seq >= s.meta[other, ls.LOW]:
+            prefetch(s.records, ls.place(s, other, seq))
 
 
 @inlined

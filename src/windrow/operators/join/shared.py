@@ -83,8 +83,8 @@ class SharedJoin:
         self.events: list[tuple[Rows, Rows, NDArray[np.float64]]] = []
         #: Arrivals so far.
         self.came = 0
-        #: All tuples from this time on have been stored, but for those that no window needs.
-        self.complete = BEGINNING
+        #: All tuples from this time on are stored; the largest time of any that came.
+        self.complete = self.newest = BEGINNING
         self.matches = self.candidates = self.unmatched = 0
         self._task = self._new_task()
         self.counted, self.work = self._task.counted, self._task.work[0]
@@ -152,10 +152,9 @@ class SharedJoin:
 
     def _number(self, tuples: Sequence[Arrivals]) -> None:
         """Put the batch behind the arrivals that are under way, in the order of arrival."""
+        self.newest = max(self.newest, *(int(side.ts.max(initial=BEGINNING)) for side in tuples))
         if self.levels.needed < 0:
             # Nobody asks for them: they are no arrivals.
-            newest = [int(side.ts.max(initial=BEGINNING)) + 1 for side in tuples]
-            self.complete = max(self.complete, *newest)
             tuples = [Arrivals.empty() for _ in tuples]
         first = self.levels.passed(self.came)
         kept = self._arrivals[first - self.first :]
@@ -222,13 +221,12 @@ class SharedJoin:
 
         The kernel has dropped most of it, but not what only levels needed that are gone by now.
         """
-        none = not len(self.levels.levels)
+        if self.levels.needed < 0 and self.newest != BEGINNING:
+            # Without a window nothing comes in.
+            self.complete = max(self.complete, self.newest + 1)
         for stream in range(self.config.streams):
-            if none and self.state.live_rows(stream):
-                newest = int(self.state.records(stream)[:, kernel.TS].max())
-                self.complete = max(self.complete, newest + 1)
             least = of_the_others(after, stream)
-            if not none and least != BEGINNING:
+            if len(self.levels.levels) and least != BEGINNING:
                 # Before the first tuple of another stream nothing has left.
                 self.complete = max(self.complete, least - int(self.levels.levels[-1]))
             self.state.drop_expired(stream, 0, self.stored_from(stream, after))
@@ -436,6 +434,7 @@ class SharedJoin:
             "first": first,
             "begun": first + int((under_way[:, kernel.SCANNED] >= 0).sum()),
             "complete": self.complete,
+            "newest": self.newest,
             "under_way": stretches,
             # By batch, how many arrivals of each stream are: a log knows them by stream alone.
             "batches": batches,
@@ -446,7 +445,8 @@ class SharedJoin:
         if not standing:
             return
         self.levels.take(standing["windows"])
-        self.came, self.complete = standing["came"], standing["complete"]
+        self.came, self.newest = standing["came"], standing["newest"]
+        self.complete = standing["complete"]
         self.first = self.levels.passed(self.came)
         self._stretches = standing["under_way"]
         counts = [sum(each) for each in standing["batches"]]
