@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.shared.runs import Batch, Shared, naive
+from windrow.operators.join import shared
 
 SCHEDULES = ("lwo", "swf", "mqt")
 #: Between two batches another process takes over: with the arrays, or from a log.
@@ -63,6 +66,15 @@ def test_three_streams(schedule, data):
     lateness, batches = data.draw(histories(3, rows=4))
     run = Shared(3, batches, schedule, lateness=lateness, moved=data.draw(MOVED))
     check(run, 3, batches)
+
+
+@pytest.mark.parametrize("streams", [2, 3])
+@given(data=st.data())
+def test_results_that_fill_the_buffer(streams, data):
+    lateness, batches = data.draw(histories(streams, rows=12 // streams))
+    with mock.patch.object(shared, "BUFFER_ROWS", data.draw(st.integers(1, 4))):
+        run = Shared(streams, batches, data.draw(st.sampled_from(SCHEDULES)), lateness=lateness)
+        check(run, streams, batches)
 
 
 @given(data=st.data())
