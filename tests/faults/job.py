@@ -28,6 +28,7 @@ SCHEMA = "k STRING, t TIMESTAMP, v BIGINT, beat BOOLEAN"
 #: For short runs: no optimising compiler, and one thread for garbage.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
+NAMES = ("a", "b")
 WINDOWS = ("8 seconds", "5 seconds")
 
 DEFAULTS = {
@@ -44,7 +45,9 @@ DEFAULTS = {
     "keep": True,
     # The length of a text that every row of the first stream has inside the join; 0: none.
     "text": 0,
-    # The streams' windows, further options of both, and further options of the join.
+    # The streams' names, their windows (a number counts rows), further options of both, and
+    # further options of the join.
+    "names": NAMES,
     "windows": WINDOWS,
     "streams": {},
     "choices": {},
@@ -55,12 +58,13 @@ DEFAULTS = {
 }
 
 
-def streams(one, two, windows=WINDOWS, **more):
+def streams(one, two, windows=WINDOWS, names=NAMES, **more):
     """The join's two streams; on tables for the oracle, on DataFrames for Spark."""
     common = {"key": "k", "time": "t", "beats": "beat", "lateness": "1 second", **more}
-    return (
-        wr.stream(one, name="a", window=windows[0], **common),
-        wr.stream(two, name="b", window=windows[1], **common),
+    windows = [wr.rows(window) if isinstance(window, int) else window for window in windows]
+    return tuple(
+        wr.stream(data, name=name, window=window, **common)
+        for data, name, window in zip((one, two), names, windows, strict=True)
     )
 
 
@@ -69,7 +73,7 @@ def streams(one, two, windows=WINDOWS, **more):
 
 def one_join(frames, query):
     """One, of the kind that is asked for."""
-    asked = streams(*frames, query["windows"], **query["streams"])
+    asked = streams(*frames, query["windows"], query["names"], **query["streams"])
     return wr.join(*asked, how=query["how"], **query["choices"])
 
 

@@ -1,5 +1,6 @@
 """A restart with one thing changed: what is accepted against an oracle, what is refused by name."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from windrow.testing import assert_same_rows, duckdb_join
 
 from . import job
-from .harness import ROWS, SECOND
+from .harness import ROWS, SECOND, SPAN, flush
 
 pytestmark = pytest.mark.faults
 
@@ -61,6 +62,23 @@ def with_new_column(tables, how):
     return duckdb_join(*job.streams(one.append_column("x", twice), two), how=how)
 
 
+def open_from_now_on(tables, how):
+    """Rows exactly a window apart met before the restart, and do not any more."""
+    between = "(b.t - a.t < INTERVAL 8 SECONDS AND a.t - b.t < INTERVAL 5 SECONDS)"
+    return duckdb_join(*job.streams(*tables), how=how, condition=f"{EARLY} OR {between}")
+
+
+def beats_as_tuples(tables, how):
+    """The heartbeat that ends the input has no key; from the restart on it is a tuple."""
+    ended = [pa.concat_tables([each, flush(FILES * SPAN)]) for each in tables]
+    return duckdb_join(*job.streams(*ended, beats=None), how=how)
+
+
+def of_tuples(tables, how):
+    """The answer without the rows that say that a key is over: promises are kept."""
+    return duckdb_join(*job.streams(*tables, **ENDS), how=how)
+
+
 def without_column(tables, how):
     """`v` is there in what left before the restart, so it is looked at nowhere."""
     return unchanged(tables, how)
@@ -75,6 +93,52 @@ def by_name(joined, but=None):
         [pc.struct_field(a, name) for name in names], fields=fields, mask=a.is_null()
     )
     return joined.set_column(0, "a", bare)
+
+
+# -- tables that are made for a change -----------------------------------------------------------
+
+
+def in_order(rows):
+    """The same rows, in the order of their times, numbered so.
+
+    Which rows have gone is known to a row only where they come in order.
+    """
+    rows = rows.sort_by("t")
+    return rows.set_column(2, "v", pa.array(range(rows.num_rows)))
+
+
+def in_whole_seconds(rows):
+    """Many rows are then exactly a window apart."""
+    return rows.set_column(1, "t", pc.floor_temporal(rows["t"], unit="second"))
+
+
+#: Every tenth row says that a key is over.
+ENDS = {"ends": "v % 10 = 9"}
+#: Keys that begin in each file, and are there in the next one too.
+FRESH = 4
+
+
+def with_ends(rows):
+    """Rows of keys that come for two files, and are said to be over after two more."""
+    number = np.arange(rows.num_rows)
+    file, over = number // ROWS, number % 10 == 9
+    begun = np.where(over, file - 3, file - number % 2)
+    which = np.where(over, number // 10 % FRESH, number // 2 % FRESH)
+    keys = [f"key {at} of file {first}" for at, first in zip(which, begun, strict=True)]
+    return rows.set_column(0, "k", pa.array(keys))
+
+
+def assert_keys_end_once(found):
+    """No key ends twice, and the first file's, which the last file says are over, have ended."""
+    ended = [row["a"]["k"] for row in found.to_pylist() if row.get("kind") == "end"]
+    assert len(ended) == len(set(ended))
+    assert {key for key in ended if key.endswith(" of file 0")} == {
+        f"key {at} of file 0" for at in range(FRESH)
+    }
+
+
+#: By the oracle's answer, the tables that it is about.
+PREPARED = {wider: in_order, open_from_now_on: in_whole_seconds, of_tuples: with_ends}
 
 
 #: What changes, of which kind of join, under which other options, and the oracle's answer.
@@ -109,6 +173,21 @@ ACCEPTED = {
     "a column less": ({"columns": ["k", "t", "beat"]}, "full", {}, without_column),
     "columns in another order": ({"columns": ["beat", "v", "t", "k"]}, "full", {}, unchanged),
     "partitions": ({"partitions": 3}, "full", {}, unchanged),
+    "closed": ({"choices": {"closed": False}}, "full", {}, open_from_now_on),
+    "beats": ({"streams": {"beats": None}}, "full", {}, beats_as_tuples),
+    "max_ahead": ({"streams": {"max_ahead": "1 hour"}}, "full", {}, unchanged),
+    "violations": (
+        {"streams": ENDS, "choices": {"violations": "fail"}},
+        "full",
+        {"streams": ENDS},
+        of_tuples,
+    ),
+    "punctuate": (
+        {"streams": ENDS, "choices": {"punctuate": True}},
+        "inner",
+        {"streams": ENDS},
+        of_tuples,
+    ),
     "lateness": ({"streams": {"lateness": "3 seconds"}}, "full", {}, unchanged),
     "idle": ({"streams": {"idle": "1 hour"}}, "full", {}, unchanged),
     "late": ({"choices": {"late": "keep"}}, "full", {}, unchanged),
@@ -129,9 +208,8 @@ ACCEPTED = {
 def test_what_may_change(driver, query, change, keep):
     after, how, before, expected = ACCEPTED[change]
     work = query(files=FILES, how=how, keep=keep, **before)
-    if expected is wider:
-        # Which rows have gone is known to a row only where they come in order.
-        work.tables = [in_order(each) for each in work.tables]
+    if expected in PREPARED:
+        work.tables = [PREPARED[expected](each) for each in work.tables]
     work.offer(HALF)
     spark = driver()
     spark.run(work, seconds=240)
@@ -140,15 +218,13 @@ def test_what_may_change(driver, query, change, keep):
     done = spark.run(work, seconds=240)
     # Lists without chains are none that have some, so there is nothing for another algorithm.
     assert bool(done["rebuilds"]) == (not keep or change == "algorithm")
-    found = spark.result(work).select(["a", "b", "ts"])
+    found = spark.result(work)
+    if change == "punctuate":
+        assert_keys_end_once(found)
+        found = found.filter(pc.not_equal(pc.fill_null(found["kind"], "match"), "end"))
+    found = found.select(["a", "b", "ts"])
     but = "v" if expected is without_column else None
     assert_same_rows(by_name(found, but), by_name(expected(work.tables, how), but))
-
-
-def in_order(rows):
-    """The same rows, in the order of their times, numbered so."""
-    rows = rows.sort_by("t")
-    return rows.set_column(2, "v", pa.array(range(rows.num_rows)))
 
 
 #: What changes, and how the refusal begins.
@@ -166,6 +242,26 @@ REFUSED = {
     "type": (
         {"columns": ["k", "t", "CAST(v AS STRING) AS v", "beat"]},
         "this checkpoint was written with column 'v' of stream 'a' as int64, but the join has",
+    ),
+    "name": (
+        {"names": ["a", "other"]},
+        "this checkpoint was written with streams ['a', 'b'], but the join has ['a', 'other']",
+    ),
+    "order of streams": (
+        {"names": ["b", "a"]},
+        "this checkpoint was written with streams ['a', 'b'], but the join has ['b', 'a']",
+    ),
+    "count windows": (
+        {"windows": [3, 3]},
+        "this checkpoint was written with count windows [None, None], but the join has [[3,",
+    ),
+    "ends": (
+        {"streams": ENDS},
+        "this checkpoint was written with punctuations None, but the join has",
+    ),
+    "unique": (
+        {"streams": {"unique": True}},
+        "this checkpoint was written with punctuations None, but the join has",
     ),
     "buckets": (
         {"choices": {"buckets": 5}},

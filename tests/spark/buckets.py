@@ -62,7 +62,7 @@ class Run:
         self.folder = folder
         self.built = 0
         #: To when the progress of each stream is asked to be set back.
-        self.back_to = (None, None)
+        self.back_to = (None,) * len(plan.streams)
         self.hits = []
         self.pieces = []
         #: The join of the bucket that was last fed.

@@ -1,10 +1,11 @@
-"""Two streams that go on for ever at the same pace, and what a join of them keeps.
+"""Streams that go on for ever at the same pace, and what a join of them keeps.
 
 A period has late, null-key and silent stretches of each stream:
 
     batch of the period   0 ........ 40 ...... 46 ....... 52 ......... 60 .. 70 76 82 88 .. 100
     the second stream     as ever       silent    late only   null keys
     the first stream      as ever                                        the same in turn
+    a third one           the same in turn from 10 on, then as ever
 """
 
 from dataclasses import replace
@@ -22,6 +23,7 @@ PERIOD, STEP, START = 100, 1000, 10**12
 STRETCHES = (
     {"silent": range(70, 76), "late": range(76, 82), "null": range(82, 88)},
     {"silent": range(40, 46), "late": range(46, 52), "null": range(52, 60)},
+    {"silent": range(10, 16), "late": range(16, 22), "null": range(22, 30)},
 )
 #: A key that never ends and a row that stays where a window counts rows.
 OPEN = 1_000_003
@@ -84,15 +86,16 @@ def table(rows):
     )
 
 
-def feeds(case, how, batches):
+def feeds(case, how, batches, streams=2):
     """The plan, and for each batch the rows [start, stop) of each stream."""
     options, choices = case
     ending = "ends" in options
     busy = ending and options.get("window") is not None
-    made = [stream_rows(side, batches, ending, busy) for side in range(2)]
+    made = [stream_rows(side, batches, ending, busy) for side in range(streams)]
+    options = {"key": "k", "time": "t", "lateness": "1 millisecond", **options}
     sides = [
-        wr.stream(table(rows), name=name, key="k", time="t", lateness="1 millisecond", **options)
-        for name, (rows, _) in zip("ab", made, strict=True)
+        wr.stream(table(rows), name=name, **options)
+        for name, (rows, _) in zip("abc", made, strict=False)
     ]
     stops = [[0, *ends] for _, ends in made]
     ranges = [
@@ -115,7 +118,7 @@ def kept_by(pipeline):
         found["partial numbers"] = finals.next_row
     found |= {f"array {name}": array.nbytes for name, array in arrays.items()}
     state = pipeline.join.state
-    for side in range(2):
+    for side in range(state.streams):
         found[f"live rows {side}"] = state.live_rows(side)
         if pipeline.plan.punctuated:
             found[f"flags {side}"] = state.live_flags(side)
@@ -135,7 +138,7 @@ def kept_in_log(run):
         "changes": len(directory.changes),
         "payload chunks": sum(len(payload.chunks) for payload in run.join.log.payloads),
     }
-    for side in range(2):
+    for side in range(len(directory.next_rows)):
         found[f"chunks {side}"] = len(directory.of(side))
         found[f"rows in chunks {side}"] = sum(entry.rows for entry in directory.of(side))
     for kind in ("matched", "removed", "flags", "taken", "held"):

@@ -48,14 +48,36 @@ OPERATORS = {
     "ends that wait": (ENDING, {"punctuate": True, "order": "sync-filter"}, HOWS),
     "ends, adaptive": (ENDING, {"punctuate": True, "order": "adaptive"}, ("inner", "left")),
 }
-CASES = [(name, how) for name, (*_, hows) in OPERATORS.items() for how in hows]
+#: How more than two streams can be joined.
+MANY_HOWS = ("inner", "left", "semi", "anti")
+#: The same of three streams, in one operator.
+MANY = {
+    "many: time list": (TIMED, {"algorithm": "hash"}, MANY_HOWS),
+    "many: nested loops": (TIMED, {"algorithm": "nested-loops"}, ("left",)),
+    "many: lazy": (TIMED, {**BUCKETED, "invalidation": "probe"}, ("left",)),
+    "many: condition": (TIMED, {"condition": "a.n <> b.n AND b.n <= c.n AND c.n > 0"}, MANY_HOWS),
+    "many: rows of a key": ({"window": wr.rows(3)}, {}, MANY_HOWS),
+    "many: rows of a stream": ({"window": wr.rows(20, per="stream")}, {}, ("left",)),
+    "many: sync-filter": (TIMED, {"order": "sync-filter"}, ("left",)),
+    "many: filter-order": (TIMED, {"order": "filter-order"}, ("left", "semi")),
+    "many: adaptive": (TIMED, {"order": "adaptive"}, ("left",)),
+    "many: punctuations": (ENDING, {}, MANY_HOWS),
+    "many: punctuations alone": ({"ends": "over"}, {}, ("inner", "left")),
+    "many: ends": (ENDING, {"punctuate": True}, ("inner", "left")),
+    "many: finals": (ENDING, COUNTED, ("inner", "anti")),
+}
+CASES = [
+    (name, how, 3 if name in MANY else 2)
+    for name, (*_, hows) in (OPERATORS | MANY).items()
+    for how in hows
+]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "how"), CASES)
-def test_nothing_grows(name, how):
-    options, choices, _ = OPERATORS[name]
-    plan, ranges = feeds((options, choices), how, BATCHES)
+@pytest.mark.parametrize(("name", "how", "streams"), CASES)
+def test_nothing_grows(name, how, streams):
+    options, choices, _ = (OPERATORS | MANY)[name]
+    plan, ranges = feeds((options, choices), how, BATCHES, streams)
     rows, kept = in_process(plan, ranges)
     assert rows
     assert growth(kept) == []
