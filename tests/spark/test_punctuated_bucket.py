@@ -1,5 +1,6 @@
 """A bucket's join with punctuations and its log, without Spark: any batches, any loss."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.api import local_join
 from windrow.operators.results import finals
 from windrow.spark.bucket import Packed
 from windrow.spark.log import finals as partial_rows
@@ -114,6 +116,65 @@ def test_an_attempt_that_rebuilds_writes_the_same_log(how, data):
     if plan.can_end and data.draw(st.booleans()):
         plan = wr.plan(*case.streams, **case.options, finals={"n": "count(*)"})
     assert_attempts_agree(plan, rows)
+
+
+class Counting(Run):
+    """A run that adds up the violations of all buckets and micro-batches."""
+
+    def __init__(self, plan, folder=None):
+        super().__init__(plan, folder)
+        self.violations = Counter()
+
+    def one(self, *given, **more):
+        super().one(*given, **more)
+        counted = self.join.pipeline.join.counted.violations.tolist()
+        for stream, count in zip(self.plan.streams, counted, strict=True):
+            self.violations[stream.name] += count
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_broken_promises_are_what_they_are_in_process(data):
+    """The same rows, ends and violations for the same batches, whatever is lost."""
+    windows = data.draw(st.booleans())
+    case = data.draw(broken_cases(windows=windows))
+    rows = data.draw(st.sampled_from([1, 2, 3]))
+    losses = data.draw(st.sets(st.integers(0, 9)))
+    more = {}
+    if wr.plan(*case.streams, **case.options).can_end:
+        finals = {"finals": {"n": "count(*)", "most": "max(left.v)"}}
+        more = data.draw(st.sampled_from([{}, {"punctuate": True}, finals]))
+    if "finals" not in more and (windows or case.how == "inner"):
+        order = data.draw(st.sampled_from(["none", "sync-filter", "filter-order"]))
+        more = {**more, "order": order}
+    local, counted = without_an_end(case, rows, more)
+    with arenas() as folder:
+        run = run_case(case, rows, losses, folder, kind=Counting, **more)
+        found = run.results()
+    if "punctuate" in more:
+        # The time of an end may be any that no result exceeds.
+        assert ends(found) == ends(local)
+        found, local = results(found), results(local)
+    assert_same_rows(found, local)
+    assert {name: run.violations[name] for name in counted} == counted
+
+
+def without_an_end(case, rows, more):
+    """In process, but as streams that go on: a table that ends is at the end of time."""
+    streams = []
+    for stream in case.streams:
+        row = pa.table([[0], [0], [0], [False]], names=stream.data.column_names)
+        whole = pa.concat_tables([stream.data, row.cast(stream.schema)])
+        streams.append(replace(stream, data=whole))
+    join = local_join(wr.plan(*streams, **case.options, **more, batch_rows=rows))
+    there = [stream.data.num_rows for stream in case.streams]
+    batches = []
+    for start in range(0, max(there), rows):
+        fed = [(min(start, stop), min(start + rows, stop)) for stop in there]
+        batches += join.record_batches(join.batch(fed))
+    figures = join.join.figures()[0]["violations"]
+    names = [stream.name for stream in case.streams]
+    return pa.Table.from_batches(batches, join.schema), dict(zip(names, figures, strict=True))
 
 
 def said(rows):

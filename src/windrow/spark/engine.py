@@ -165,10 +165,15 @@ def job(inputs: Inputs, output: Output) -> Job:
         finite=not inputs.streaming,
         built=time.time_ns() // 1000,
         arena=inputs.spark.conf.get(session.ARENA, None),
-        owner=arenas.this_process(),
+        owner=_driver(inputs.spark),
         reporter=inputs.reporter,
         back_to=repair.asked(inputs.spark, inputs.plan),
     )
+
+
+def _driver(spark: SparkSession) -> str:
+    """The driver, as its arenas name it; unknown on Spark Connect, whose client may come and go."""
+    return "" if session.context_of(spark) is None else arenas.this_process()
 
 
 def layout(plan: JoinPlan) -> tuple[Layout, int]:

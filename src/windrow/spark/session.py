@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
@@ -68,12 +68,17 @@ def prepare(session: SparkSession) -> None:
         session.conf.set(FILE_MANAGER, LOCAL_FILE_MANAGER)
 
 
+def context_of(session: SparkSession) -> Any:
+    """The JVM's context; None on Spark Connect, where the driver is another process."""
+    return getattr(session, "_jsc", None)
+
+
 def _files_are_local(session: SparkSession) -> bool:
     """Do tasks run here and checkpoints go to a local disk, and is the way to write them not set?
 
     On other file systems a retried task's file may not replace the first through `FileSystem`.
     """
-    context = getattr(session, "_jsc", None)  # a session of Spark Connect has none
+    context = context_of(session)
     if context is None or not str(session.conf.get("spark.master", "")).startswith("local"):
         return False
     hadoop = context.hadoopConfiguration()

@@ -26,7 +26,7 @@ _directories: set[str | None] = set()
 
 def watch(spark: SparkSession, directory: str | None) -> None:
     """Listen to the queries of this session from now on."""
-    if getattr(spark, "_jsc", None) is None:
+    if session.context_of(spark) is None:
         return
     _directories.add(directory)
     if spark not in _watched:
