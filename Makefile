@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # numba's cache cannot see a change in a file that a kernel's file imports; a cache per state can.
-export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell cat src/windrow/kernels/*.py | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell find src/windrow/kernels -name '*.py' | LC_ALL=C sort | xargs cat | cksum | cut -d' ' -f1)
 
 # The stamp holds what .venv was built for; another Python or a moved tree makes it stale.
 VERSION := $(shell $(PYTHON) -c 'import sys; print(".".join(map(str, sys.version_info[:3])))' 2>/dev/null)
@@ -51,7 +51,7 @@ test-versions: ## a short Spark suite on the oldest and the newest Spark that is
 	  venv=build/spark-$$spark-python$(VERSION); $(build-spark-venv) || exit; \
 	  echo "test-versions: Spark $$spark, Python $(VERSION)"; \
 	  NUMBA_CACHE_DIR=$(CURDIR)/build/numba/$(notdir $(NUMBA_CACHE_DIR)) \
-	    $$venv/bin/python -m pytest -q -m versions tests/spark --durations=5 || exit; \
+	    $$venv/bin/python -m pytest -q -m versions tests/spark tests/connect --durations=5 || exit; \
 	done
 
 check: $(READY) ## ruff, mypy and the import contracts
@@ -116,7 +116,7 @@ define build-spark-venv
     grep -vE '^(pyspark|py4j)==' constraints.txt > $$venv/constraints.txt && \
     $$venv/bin/python -m pip install -q -c $$venv/constraints.txt pip setuptools && \
     $$venv/bin/python -m pip install -q -c $$venv/constraints.txt --no-build-isolation \
-      -e ".[cli,testing]" pytest pyspark==$$spark && \
+      -e ".[cli,testing]" pytest "pyspark[connect]==$$spark" && \
     echo "$$built" > $$venv/.ready; \
   }; \
 }
