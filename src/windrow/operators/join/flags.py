@@ -143,10 +143,10 @@ class Flags:
         stretch = self.stretch(stream)[: self.ends[stream] - self.base[stream]]
         places = np.flatnonzero(stretch == MATCHED)
         stretch[places] |= NOTED
-        old = self.pinned_rows(stream)
-        old = old[self._bytes_of(stream, old) == MATCHED]
-        self.bytes[self._places(stream, old)] |= NOTED
-        return np.concatenate([old, places + self.base[stream]])
+        old = np.flatnonzero(self.bytes[: len(self.pinned)] == MATCHED)
+        old = old[self.pinned[old] % self.streams == stream]
+        self.bytes[old] |= NOTED
+        return np.concatenate([self.pinned[old] // self.streams, places + self.base[stream]])
 
     # -- memory that outlives a process ----------------------------------------------------
 
