@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.experiments import paper1, paper3, paper4
+from windrow.experiments import paper1, paper2, paper3, paper4
 from windrow.experiments.frame import Experiment, id_order
 from windrow.model import WindrowError
 
-EXPERIMENTS: tuple[Experiment, ...] = (*paper1.FIGURES, *paper3.FIGURES, *paper4.FIGURES)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *paper1.FIGURES,
+    *paper2.FIGURES,
+    *paper3.FIGURES,
+    *paper4.FIGURES,
+)
 
 
 def catalogue(experiments: Sequence[Experiment] | None = None) -> dict[str, Experiment]:

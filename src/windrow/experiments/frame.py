@@ -40,7 +40,9 @@ Kind = Literal["measured", "modelled"]
 Basis = Literal["counted", "wall time"]
 Numbers = Sequence[float] | npt.NDArray[Any]
 
-_ID = re.compile(r"(\d+)\.(\d+)([a-z]?)")
+#: Where words stand among a paper's figures.
+LAST = 2**31
+_ID = re.compile(r"(\d+)\.(?:(\d+)([a-z]?)|([a-z]+))")
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A figure of a paper: `id` is the paper's number, a dot, the figure's number."""
+    """A figure of a paper: `id` is the paper's number, a dot, the figure's number.
+
+    What the paper has no figure of has a word in its place.
+    """
 
     id: str
     title: str
@@ -140,15 +145,18 @@ def claim(text: str, held: bool | np.bool_, measured: str) -> Claim:
 
 
 def id_order(id: str) -> tuple[int, int, str]:
-    """What experiments are sorted by: numbers, not text.
+    """What experiments are sorted by: numbers, not text, and words after a paper's figures.
 
-    >>> sorted(["1.10", "2.3", "1.4"], key=id_order)
-    ['1.4', '1.10', '2.3']
+    >>> sorted(["2.mem", "1.10", "2.3", "1.4"], key=id_order)
+    ['1.4', '1.10', '2.3', '2.mem']
     """
     parts = _ID.fullmatch(id)
     if parts is None:
-        raise WindrowError(f"experiment id {id!r}; give paper and figure, such as '1.4' or '3.10b'")
-    return int(parts[1]), int(parts[2]), parts[3]
+        raise WindrowError(
+            f"experiment id {id!r}; give paper and figure, such as '1.4' or '3.10b', or '2.mem'"
+        )
+    paper, figure, letter, word = parts.groups()
+    return int(paper), LAST if figure is None else int(figure), word or letter
 
 
 def _numbers(values: Numbers) -> tuple[float, ...]:
