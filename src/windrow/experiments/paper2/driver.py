@@ -45,7 +45,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """Arrivals of both streams in their order; those from `first` on are measured."""
+    """Arrivals of both streams by time, then stream; those from `first` on are measured."""
 
     ts: Ints
     stream: Ints

@@ -55,9 +55,10 @@ class WallSetup:
 
 @dataclass(frozen=True)
 class Timed:
-    """Response times by window in seconds, and the tuples a second that came of both streams."""
+    """By window, response times in seconds and results; tuples of both streams a second."""
 
     means: tuple[float, ...]
+    counts: tuple[int, ...]
     rate: float
 
     @property
@@ -86,7 +87,7 @@ def all_three(setup: WallSetup) -> dict[Schedule, Timed]:
     took = [_Turns(start, setup, "lwo").without_waiting() for _ in range(2)][-1]
     arrives = given.arrives * (took / setup.load / float(given.arrives[-1]))
     rate = setup.measured / float(arrives[-1])
-    return {s: Timed(_Turns(start, setup, s).in_time(arrives), rate) for s in SCHEDULES}
+    return {s: Timed(*_Turns(start, setup, s).in_time(arrives), rate) for s in SCHEDULES}
 
 
 class _Turns:
@@ -108,8 +109,8 @@ class _Turns:
             self._turn(min(whole, self.fed + step))
         return time.perf_counter() - begun
 
-    def in_time(self, arrives: Seconds) -> tuple[float, ...]:
-        """By window, the mean response time of results, where arrivals come in real time."""
+    def in_time(self, arrives: Seconds) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """By window, the mean response time and results, where arrivals come in real time."""
         first, whole = self.given.first, len(self.given.ts)
         self.join.budget = self.setup.budget
         sums = Sums(self.windows, whole - first)
@@ -134,7 +135,8 @@ class _Turns:
             let_go[mine - first] = np.where(reached, np.minimum(rows, done - begun), rows)
             # To look at results is no part of the join: the clock stands still.
             begun += time.perf_counter() - done
-        return tuple(sums.responses(arrives, let_go)[0])
+        means, _, counts = sums.responses(arrives, let_go)
+        return tuple(means), tuple(counts)
 
     def _turn(self, upto: int) -> list[Released]:
         """Feed the arrivals up to one."""
