@@ -123,7 +123,7 @@ class _Turns:
                 time.sleep(max(0.0, float(arrives[came - first]) - now))
                 continue
             # The arrivals whose results may be let go in this turn.
-            mine = np.arange(self.join.windows.passed(self.fed), came)
+            mine = np.arange(self.join.under_way_from, came)
             left = self._turn(came)
             done = time.perf_counter()
             for piece in left:
