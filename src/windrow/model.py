@@ -327,6 +327,8 @@ class BatchMetrics:
     In order: tuples `waiting` to be joined and results `held` after the micro-batch, the most of
     them while it ran, summed over buckets, and how often buckets of an adaptive join have switched.
     Rows of the micro-batch have a `ts` before its `trigger`, and not before the last one's.
+
+    Of a join that queries share: tuples `suspended`, and results `held` that some query waits for.
     """
 
     batch: int
@@ -359,6 +361,7 @@ class BatchMetrics:
     held_bytes: int
     peak_held: int
     switches: int
+    suspended: int
     arena_hits: int
     arena_rebuilds: int
     pack_seconds: float

@@ -73,8 +73,9 @@ class SharedRun:
         self.notes = []
         self.hits = []
         self.suspended = [0] * buckets
-        #: What each micro-batch wrote.
+        #: What the last micro-batch wrote, and the same as it reaches the aggregates.
         self.out = []
+        self.written = []
 
     # -- what is asked ---------------------------------------------------------------------
 
@@ -116,6 +117,7 @@ class SharedRun:
         self.feed(packed, lose)
 
     def feed(self, packed, lose=False):
+        self.written = []
         self.out = [self.one(b, packed[b] or [TICK], lose) for b in range(len(self.stores))]
 
     def one(self, bucket, packed, lose=False):
@@ -135,6 +137,7 @@ class SharedRun:
             note = join.note(bucket)
             if note is not None:
                 self.notes.append(note)
+                self.written.append(self._reaching([None] * len(self.packs), [note.to_text()]))
         finally:
             if arena is not None:
                 arena.leave()
@@ -143,6 +146,8 @@ class SharedRun:
     def _take(self, bucket, batch, each):
         """Give queries what was written for them."""
         columns = [batch.column(f"s{s}").field("v").to_pylist() for s in range(len(self.packs))]
+        structs = [batch.column(f"s{s}") for s in range(len(self.packs))]
+        self.written.append(self._reaching([*structs, batch["ts"], each.age, each.aggregates]))
         ids = each.queries.to_pylist(), each.aggregates.to_pylist()
         lines = list(zip(*columns, each.age.tolist(), *ids, strict=True))
         for *rows, _, plain, aggregated in lines:
@@ -150,6 +155,25 @@ class SharedRun:
             for id in [*(plain or ()), *(aggregated or ())]:
                 self.got.setdefault((id, bucket), []).append(tuple(rows))
         return lines
+
+    def _reaching(self, columns, notes=()):
+        """A batch as `gathered` gets it."""
+        fields = [
+            *((f"c_{n}", pa.struct(s.schema)) for n, s in enumerate(self.plan.streams)),
+            ("ts", pa.timestamp("us")),
+            ("age", pa.int64()),
+            ("aggregates", pa.list_(pa.int32())),
+            ("note", pa.string()),
+        ]
+        length = len(notes) or len(columns[-1])
+        kinds = [kind for _, kind in fields[:-1]]
+        columns = [*columns, *([None] * (len(kinds) - len(columns)))]
+        columns = [
+            pa.nulls(length, kind) if column is None else pa.array(column, kind)
+            for column, kind in zip(columns, kinds, strict=True)
+        ]
+        said = pa.array(notes, pa.string()) if notes else pa.nulls(length, pa.string())
+        return pa.RecordBatch.from_arrays([*columns, said], schema=pa.schema(fields))
 
     def finish(self):
         """Serve what is suspended."""
@@ -165,6 +189,7 @@ class SharedRun:
             "folder": None,
             "stores": [DictStore() for _ in self.stores],
             "got": {},
+            "written": [],
             "notes": [],
             "hits": [],
             "rows": list(self.rows),

@@ -31,25 +31,24 @@ def test_what_was_added_and_dropped_is_there_for_the_next_driver(folder):
     assert again.find("one").dropped
 
 
-def test_the_same_query_again_is_no_new_one_and_another_of_its_name_is_refused(folder):
+def test_the_same_query_again_is_no_new_one_and_a_name_is_taken_for_good(folder):
     registry = Registry.open(folder)
     assert registry.add("one", "SELECT 1", "a b")[1]
     assert not Registry.open(folder).add("one", "SELECT 1", "a b")[1]
-    with pytest.raises(wr.WindrowError, match="drop it first"):
+    with pytest.raises(wr.WindrowError, match="'one' already, which is 'SELECT 1'"):
         registry.add("one", "SELECT 2", "a b")
     registry.drop("one")
-    query, new = registry.add("one", "SELECT 2", "a b")
-    assert new
-    assert query.id == 1
+    for sql in ("SELECT 1", "SELECT 2"):
+        with pytest.raises(wr.WindrowError, match="'one' already and was dropped"):
+            Registry.open(folder).add("one", sql, "a b")
 
 
-def test_an_id_is_never_given_again(folder):
-    registry = Registry.open(folder)
+def test_each_query_has_an_id_of_its_own(folder):
     ids = []
-    for _ in range(3):
-        ids.append(registry.add("one", "SELECT 1", "a b")[0].id)
-        registry.drop("one")
+    for number in range(3):
         registry = Registry.open(folder)
+        ids.append(registry.add(f"query {number}", "SELECT 1", "a b")[0].id)
+        registry.drop(f"query {number}")
     assert ids == [0, 1, 2]
 
 

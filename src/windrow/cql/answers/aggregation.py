@@ -72,6 +72,10 @@ class Aggregation:
 
         None of them may have a largest time that progress has passed.
         """
+        self.take(self.rows(inputs, oldest, newest))
+
+    def rows(self, inputs: pa.RecordBatch, oldest: Ints, newest: Ints) -> pa.RecordBatch:
+        """The same results as a state has them, to be taken or written down."""
         arrays = [inputs.column(at) for at in range(len(self.query.group_by))]
         for at, measure in enumerate(self.measures):
             if measure.kept is not None:
@@ -79,7 +83,7 @@ class Aggregation:
                 counted = measure.kind == n.COUNT
                 arrays.append(_known(column) if counted else column)
         arrays += [pa.array(oldest), pa.array(newest)]
-        self._take(pa.RecordBatch.from_arrays(arrays, schema=self.kept))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.kept)
 
     def advance(self, progress: int) -> Iterator[pa.RecordBatch]:
         """The answers for all times that every stream has passed now, by time and group."""
@@ -134,7 +138,7 @@ class Aggregation:
         self.passed = standing["passed"]
         meta = self._arrays.meta
         meta[n.LAST], meta[n.OPEN] = standing["last"], standing["open"]
-        self._take(state)
+        self.take(state)
         # What has been answered for becomes live at once.
         until = standing["last"] if self.slide else self.passed - 1
         while not loop.settle(self._arrays.task(), until):
@@ -149,7 +153,8 @@ class Aggregation:
 
     # -- slots -------------------------------------------------------------------------------
 
-    def _take(self, rows: pa.RecordBatch) -> None:
+    def take(self, rows: pa.RecordBatch) -> None:
+        """Take results as a state has them."""
         oldest, newest = (rows.column(name).to_numpy() for name in (OLDEST, NEWEST))
         if self.slide:
             # Those that no multiple of the slide will see need not be kept.

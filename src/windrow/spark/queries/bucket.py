@@ -72,12 +72,13 @@ class SharedBucket(BucketJoin):
         aggregates = [q for q in self.catalog.queries.values() if q.query.aggregated]
         if not aggregates:
             return None
-        before = {query.id: self.join.waits_from(query.reach) for query in aggregates}
+        waits = {query.id: self.join.waits_from(query.reach) for query in aggregates}
         return Note(
             bucket=0,
             buckets=0,
             batch=self.log.directory.batch,
             progress=min(progress.now for progress in self.pipeline.progress),
             aggregates=tuple(query.asked for query in aggregates),
-            before={id: time for id, time in before.items() if time < END},
+            before={id: time for id, time in waits.items() if time < END},
+            over=tuple(q.id for q in aggregates if q.dropped <= self.join.under_way_from),
         )

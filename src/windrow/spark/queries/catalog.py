@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -50,11 +50,15 @@ def _compiled(shape: Shape, sql: str, name: str) -> CompiledQuery:
 
 @dataclass(frozen=True)
 class Standing:
-    """A query as a bucket has it: it gets results of arrivals [added, dropped)."""
+    """A query as a bucket has it: it gets results of arrivals [added, dropped).
+
+    `since`: the smallest `ts` from which on they are all there.
+    """
 
     asked: Asked
     query: CompiledQuery
     reach: int
+    since: int
     added: int
     dropped: int = END
 
@@ -82,9 +86,9 @@ class Catalog:
                 self.queries[asked.id] = self._standing(asked, *lives[asked.id])
         self._texts = set(self.queries)
 
-    def _standing(self, asked: Asked, added: int, dropped: int = END) -> Standing:
+    def _standing(self, asked: Asked, *life: int) -> Standing:
         query = self.shape.compiled(asked)
-        return Standing(asked, query, query.reach(self.shape.closed), added, dropped)
+        return Standing(asked, query, query.reach(self.shape.closed), *life)
 
     def take(self, control: Control, join: SharedJoin) -> None:
         """Go by this from the next arrival on, unless it is known already."""
@@ -94,13 +98,12 @@ class Catalog:
         asked = {query.id: query for query in control.queries}
         for id, query in self.queries.items():
             if id not in asked and query.dropped == END:
-                self.queries[id] = Standing(
-                    query.asked, query.query, query.reach, query.added, join.came
-                )
+                self.queries[id] = replace(query, dropped=join.came)
                 join.drop(query.reach)
         for id in sorted(asked.keys() - self.queries.keys()):
-            self.queries[id] = self._standing(asked[id], join.came)
-            join.add(self.queries[id].reach)
+            reach = self.shape.compiled(asked[id]).reach(self.shape.closed)
+            self.queries[id] = self._standing(asked[id], join.complete_from(reach), join.came)
+            join.add(reach)
 
     def settle(self, join: SharedJoin) -> None:
         """Forget queries that can get nothing more, and write the others down."""
@@ -120,5 +123,5 @@ class Catalog:
             "version": self.version,
             "budget": self.budget,
             "blob": blob,
-            "lives": {str(q.id): [q.added, q.dropped] for q in self.queries.values()},
+            "lives": {str(q.id): [q.since, q.added, q.dropped] for q in self.queries.values()},
         }

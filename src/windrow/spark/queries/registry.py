@@ -2,8 +2,7 @@
 
 Each change writes the whole registry as a new file with the next number; the one before the last is
 removed then. So there is always a whole one, whenever the driver is killed, and the one with the
-largest number counts. A query that was dropped stays until its name is taken again, because its
-answers can still be asked for.
+largest number counts. A query that was dropped stays, because its answers can still be asked for.
 """
 
 from __future__ import annotations
@@ -65,17 +64,17 @@ class Registry:
     def add(self, name: str, sql: str, signature: str) -> tuple[Registered, bool]:
         """Write a query down; the same one again changes nothing. Is it new?"""
         known = self.find(name)
-        if known is not None and not known.dropped:
-            if known.sql == sql:
-                return known, False
+        if known is not None and known.sql == sql and not known.dropped:
+            return known, False
+        if known is not None:
+            over = " and was dropped" if known.dropped else f", which is {known.sql!r}"
             raise WindrowError(
-                f"query {name!r} runs already, as {known.sql!r}, but was added as {sql!r}; drop it "
-                "first, or give the new one another name"
+                f"there is a query {name!r} already{over}; its answers are under that name, so "
+                "choose another"
             )
         joins = self.now.joins if signature in self.now.joins else (*self.now.joins, signature)
         query = Registered(self.now.next_id, name, sql, joins.index(signature))
-        others = [other for other in self.now.queries if other.name != name]
-        self._write(joins, [*others, query])
+        self._write(joins, [*self.now.queries, query])
         return query, True
 
     def drop(self, name: str) -> Registered:
@@ -87,6 +86,10 @@ class Registry:
         queries = [replace(q, dropped=q.dropped or q.name == name) for q in self.now.queries]
         self._write(self.now.joins, queries)
         return known
+
+    def renew(self) -> None:
+        """Write it as it is, as a new version."""
+        self._write(self.now.joins, self.now.queries)
 
     def _write(self, joins: tuple[str, ...], queries: Sequence[Registered]) -> None:
         next_id = max((query.id for query in queries), default=-1) + 1
