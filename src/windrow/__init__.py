@@ -12,10 +12,12 @@
 """
 
 from windrow.api import check, configure, explain, join, metrics, ordered, rows, stream
+from windrow.continuous import ContinuousQueries
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
 from windrow.planning import plan
 
 __all__ = [
+    "ContinuousQueries",
     "CountWindow",
     "JoinPlan",
     "Metrics",

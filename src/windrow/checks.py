@@ -41,7 +41,7 @@ LATER = {"memory": "data-driven memory"}
 MOST_STREAMS = 8
 
 #: Beyond these, a state would be all overhead, or a count would overflow.
-MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40}
+MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40, "budget": 2**60, "rows": 2**40}
 
 T = TypeVar("T")
 

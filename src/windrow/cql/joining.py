@@ -53,7 +53,15 @@ class _Equal:
         self.text = text
         self.sources = sources
         self.by_name = {source.stream.name: at for at, source in enumerate(sources)}
-        columns = range(len(sources[0].stream.key or ()))
+        first, columns = sources[0], range(len(sources[0].stream.key or ()))
+        for source in sources:
+            if len(source.stream.key or ()) != len(columns):
+                raise text.error(
+                    f"joins {first.alias} and {source.alias}, but their keys have "
+                    f"{len(columns)} and {len(source.stream.key or ())} columns; streams meet on "
+                    "the whole key of windrow.stream",
+                    source.node,
+                )
         #: By key column and stream, a stream that it is connected with.
         self.roots = [list(range(len(sources))) for _ in columns]
         #: Equalities between streams that are not on the keys.
