@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
+from windrow.kernels.ends import MOST_ENDS, MOST_TOUCHED
 from windrow.testing import assert_same_rows, duckdb_join, naive_join
 from windrow.testing.ends import naive_ends
 from windrow.testing.punctuated import BATCHES, many_punctuated_cases, punctuated_cases
@@ -208,6 +209,6 @@ def test_every_kind_in_tiny_buffers(how, case):
     out = small._task.out
     out = out._replace(matches=out.matches[:, :1], gone=out.gone[:, :1])
     small._task = small._task._replace(out=out)
-    small._ends, small._touched = small._ends[:, :8], small._touched[:, :12]
+    small._ends, small._touched = small._ends[:, :MOST_ENDS], small._touched[:, :MOST_TOUCHED]
     table = pa.Table.from_batches(list(run.record_batches(run.pieces())), run.schema)
     assert_same_rows(table, naive_join(*case.streams, **case.options))

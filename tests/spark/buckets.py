@@ -19,8 +19,15 @@ from windrow.spark.engine import bucket_count
 from windrow.spark.pack import NOTHING, NOW, Pack
 
 BUCKETS = 2
-#: A heartbeat that frees everything.
-FLUSH = [Packed(side, None, None, END // 4, 0, 1) for side in (0, 1)]
+
+
+def flush(streams):
+    """Heartbeats that free everything."""
+    return [Packed(side, None, None, END // 4, 0, 1) for side in range(streams)]
+
+
+#: Of two streams.
+FLUSH = flush(2)
 
 
 def arenas():
@@ -62,7 +69,7 @@ class Run:
         self.folder = folder
         self.built = 0
         #: To when the progress of each stream is asked to be set back.
-        self.back_to = (None,) * len(plan.streams)
+        self.back_to = ()
         self.hits = []
         self.pieces = []
         #: The join of the bucket that was last fed.
@@ -116,11 +123,11 @@ class Run:
     def end(self):
         """As if the streams had ended: only that frees the tuples of a count window."""
         for bucket in range(self.buckets):
-            self.one(bucket, FLUSH, ended=True)
+            self.one(bucket, flush(len(self.plan.streams)), ended=True)
         return self.results()
 
     def finish(self):
-        self.feed([FLUSH] * self.buckets)
+        self.feed([flush(len(self.plan.streams))] * self.buckets)
         return self.results()
 
 

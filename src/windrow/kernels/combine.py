@@ -52,6 +52,7 @@ def bind(task: Task, new: Element, first: int) -> None:
     cursor = task.cursor
     cursor[0].stream, cursor[0].row, cursor[0].ts = new.stream, new.row, new.t
     cursor[0].newest, cursor[0].limit = new.t, new.t + task.asked[new.stream].reach
+    cursor[0].oldest = -NEVER
     for level in range(1, task.asked.shape[0]):
         stream = task.probing.order[new.stream, level]
         cursor[level].stream = stream
@@ -148,7 +149,7 @@ def combine(task: Task, new: Element, floor: int, ties: bool) -> int:
         latest = under.limit
         if ties:
             latest = min(latest, new.t if stream < new.stream else new.t - 1)
-        earliest = under.newest - task.asked[stream].reach
+        earliest = max(under.newest - task.asked[stream].reach, task.cursor[0].oldest)
         seq, ts, found, link, looked = ls.probe(
             task.lists, at.lst, new.key, earliest, latest, at.scan
         )

@@ -17,7 +17,7 @@ from windrow.kernels.task import Element, Task
 
 #: Ends that one step can cause, most of them lives of one key that wait for the same tuple. More
 #: of those would come when their flags expire.
-MOST_ENDS, MOST_ORPHANS, MOST_TOUCHED = 8, 6, 12
+MOST_ENDS, MOST_ORPHANS, MOST_TOUCHED = 8, 6, 24
 
 #: Why a key has ended: punctuated by all streams, early, or its flag's time is over while another
 #: stream may still send it (a promise to no stream: only what is held for the key can go).

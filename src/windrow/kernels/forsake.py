@@ -16,7 +16,7 @@ from __future__ import annotations
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.steps import leave
-from windrow.kernels.task import DONE, FULL, Element, Task, flag_at, passed_at, progress_at
+from windrow.kernels.task import DONE, FULL, RUNG, Element, Task, flag_at, passed_at, progress_at
 
 
 @inlined
@@ -35,11 +35,17 @@ def has_partner(task: Task, row: Element, lst: int, other: int, passed: int) -> 
 
 @inlined
 def leave_early(task: Task, lst: int, seq: int, row: Element) -> bool:
-    """Let a stored row go that can be in no result. False: no room."""
+    """Let a stored row go that can be in no result. False: no room.
+
+    If it was the last one of a punctuated key, that key's flags are to be looked at next.
+    """
     n = task.stand[0].gone
     if not leave(task, 0, row.row, row.t):
         return False
     task.out.gone[3, n] = 1
+    _, _, marked, _ = ls.read(task.lists, lst, seq)
+    if marked & ls.RING:
+        task.stand[0].unsettled, task.stand[0].rung_key = 1, row.key
     ls.empty(task.lists, lst, seq)
     task.counted[0].dropped += 1
     return True
@@ -56,6 +62,7 @@ def look_at(task: Task, first: int, t: int) -> int:
     """Look at the rows of s1 whose reach a stream has passed since. FULL: call again.
 
     Lists are from `first` on; the batch is at time t. A row behind a later one waits for that one.
+    RUNG: see to the flags of the key that is named, and call again.
     """
     s, streams = task.lists, task.asked.shape[0]
     reach = task.asked[0].reach
@@ -74,6 +81,9 @@ def look_at(task: Task, first: int, t: int) -> int:
                         s.meta[first + other, ls.LOOKED] = at
                         return FULL
             at += 1
+            if task.stand[0].unsettled:
+                s.meta[first + other, ls.LOOKED] = at
+                return RUNG
         s.meta[first + other, ls.LOOKED] = at
     return DONE
 
@@ -82,7 +92,7 @@ def look_at(task: Task, first: int, t: int) -> int:
 def dropped(task: Task, first: int, other: int, seq: int, t: int) -> int:
     """Ask about the rows of s1 that the oldest tuple of a list could have met. FULL: call again.
 
-    Lists are from `first` on; `seq` is that tuple, about to be dropped.
+    Lists are from `first` on; `seq` is that tuple, about to be dropped. RUNG: as of `look_at`.
     """
     s = task.lists
     its_t, key, _, _ = ls.read(s, first + other, seq)
@@ -99,6 +109,8 @@ def dropped(task: Task, first: int, other: int, seq: int, t: int) -> int:
                 there = has_partner(task, mine, first + other, other, passed)
                 if not there and not leave_early(task, first, at, mine):
                     return FULL
+                if task.stand[0].unsettled:
+                    return RUNG
             at = link
     return DONE
 

@@ -81,22 +81,25 @@ COUNTED = _records(
 #: Stored tuples looked at by probes and by invalidation; keys that ended, and of those early.
 WORK = _records("comparisons", "checks", "ended", "early")
 #: The part of the batch, the step within a tuple, the scan pointer; how full each buffer is; the
-#: list that is being compacted, up to where; the I-Node that an arriving tuple has met; and of the
+#: list that is being compacted, up to where; the I-Node that an arriving tuple has met (of many
+#: streams, how many have ended its key); and of the
 #: tuple that a RUNG is about, its key and the largest time of its results, less the reach; of many
 #: streams the level of the search, how many partial combinations there are, the one that is being
-#: extended, and how many tuples may arrive until the kernel stops to be asked anew.
+#: extended, how many tuples may arrive until the kernel stops to be asked anew, and whether the
+#: flags of `rung_key` are to be looked at, and as of which time.
 STAND = _records(
     "part", "step", "scan", "matches", "gone", "ends", "touched",
     "compacted", "compacted_to", "met", "rung_key", "rung_time",
-    "level", "partials", "extended", "patience",
+    "level", "partials", "extended", "patience", "unsettled", "rung_at",
 )  # fmt: skip
 #: The count join's group of equal times: how far it is appended, and where it ends.
 GROUP = _records("at", "end")
 #: A level of the search for combinations (level 0 is the tuple that arrives): its stream, the list
 #: that is probed, where the scan stands, and the sequence number that the list had come to when
 #: the tuple arrived; what is bound, as row id and time; of all that is bound so far the largest
-#: time, and the time that all of it reaches.
-CURSOR = _records("stream", "lst", "scan", "mark", "row", "ts", "newest", "limit")
+#: time, and the time that all of it reaches; and, at level 0, the time that no tuple is before in
+#: the life of the key.
+CURSOR = _records("stream", "lst", "scan", "mark", "row", "ts", "newest", "limit", "oldest")
 
 
 class Element(NamedTuple):

@@ -25,6 +25,7 @@ from windrow.kernels.loops import (
     counted,
     many_buckets,
     many_counted,
+    many_punctuated,
     many_time_lists,
     punctuated,
     shared,
@@ -136,9 +137,12 @@ class JoinState:
 
     def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
         """The same with punctuations, whose I-Nodes are this state's too."""
+        loop = punctuated.join_punctuated
+        if self.streams > 2:
+            loop = many_punctuated.join_many_punctuated
         status = GROW
         while status == GROW:
-            status = punctuated.join_punctuated(
+            status = loop(
                 task._replace(lists=self.lists.arrays()),
                 batch,
                 said._replace(nodes=self.nodes.arrays()),

@@ -92,7 +92,7 @@ def naive_ends(case: Case, batch_rows: int | None = None) -> Ends:
     lives, unclear = _lives(case, max(reaches))
     batches: dict[Hashable, list[int]] = {key: [] for key in lives}
     open_lives = [(key, life) for key, those in lives.items() for life in those]
-    for number, heard in enumerate(_after_each_batch(case, batch_rows, reaches)):
+    for number, heard in enumerate(after_each_batch(case, batch_rows, reaches)):
         for key, life in list(open_lives):
             if _has_ended(heard[key], life, case):
                 batches[key].append(number)
@@ -137,7 +137,7 @@ def _lives(
     return lives, frozenset(unclear)
 
 
-def _after_each_batch(
+def after_each_batch(
     case: Case, batch_rows: int | None, reaches: Sequence[float]
 ) -> Iterator[dict[Hashable, Heard]]:
     """By key, what has come after each batch. A stream without more rows has ended."""

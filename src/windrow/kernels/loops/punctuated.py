@@ -62,22 +62,28 @@ def compact(task: Task, said: Punctuations) -> int:
 @inlined
 def act(task: Task, said: Punctuations, part: int, first: int) -> int:
     """Let the next punctuation of a part act; see whether a list is worth compacting then."""
-    now, at = task.stand[0], said.at[part]
-    events = said.events
+    at, events = said.at[part], said.events
     by = Element(events[at, 3], events[at, 0], events[at, 1], events[at, 2])
     status = purge.act(task, said, first, by)
     if status == DONE:
         task.counted[by.stream].acted += 1
         said.at[part] = at + 1
-        for lst in range(first, first + task.asked.shape[0]):
-            # One list at a time: what is left for later is found by then.
-            if purge.too_empty(task.lists, lst):
-                now.compacted, now.compacted_to = lst, task.lists.meta[lst, ls.NEXT]
-                now.step = COMPACTING
-            elif purge.too_empty(said.nodes, lst):
-                now.compacted, now.compacted_to = lst, said.nodes.meta[lst, ls.NEXT]
-                now.step = COMPACTING_FLAGS
+        to_be_compacted(task, said, first)
     return status
+
+
+@inlined
+def to_be_compacted(task: Task, said: Punctuations, first: int) -> None:
+    """Have a list of a part compacted, if there is one that is worth it."""
+    now = task.stand[0]
+    for lst in range(first, first + task.asked.shape[0]):
+        # One list at a time: what is left for later is found by then.
+        if purge.too_empty(task.lists, lst):
+            now.compacted, now.compacted_to = lst, task.lists.meta[lst, ls.NEXT]
+            now.step = COMPACTING
+        elif purge.too_empty(said.nodes, lst):
+            now.compacted, now.compacted_to = lst, said.nodes.meta[lst, ls.NEXT]
+            now.step = COMPACTING_FLAGS
 
 
 @inlined
