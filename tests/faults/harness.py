@@ -218,20 +218,23 @@ def flush(after):
 
 
 class Query:
-    """Two streams of `files` files, and a join of them with its sink and checkpoint."""
+    """Streams of `files` files, and a join of them with its sink and checkpoint."""
 
-    def __init__(self, folder, files, how="full", files_each=1, **more):
+    def __init__(self, folder, files, how="full", files_each=1, inputs=2, **more):
         self.folder = Path(folder)
         self.files = files
         self.how = how
-        self.tables = [table(seed, files, SPAN // files_each) for seed in (0, 1)]
+        self.names = job.NAMES[:inputs]
+        self.tables = [table(seed, files, SPAN // files_each) for seed in range(inputs)]
         self.offered = 0
-        self.request = {"folder": str(folder), "how": how, "files": files_each, **more}
+        self.request = {
+            "folder": str(folder), "how": how, "files": files_each, "inputs": inputs, **more,
+        }  # fmt: skip
 
     def offer(self, count=None):
-        """Put the next files of both streams where the query reads; the last ones end it."""
+        """Put the next files of all streams where the query reads; the last ones end it."""
         stop = self.files if count is None else min(self.files, self.offered + count)
-        for name, whole in zip("ab", self.tables, strict=True):
+        for name, whole in zip(self.names, self.tables, strict=True):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
             for number in range(self.offered, stop):
                 self._write(name, number, whole.slice(number * ROWS, ROWS))
@@ -267,7 +270,10 @@ class Query:
         return sorted(tuple(map(int, path.name.split("-")[1:])) for path in found)
 
     def expected(self):
-        return duckdb_join(*job.streams(*self.tables), how=self.how)
+        choices = self.request.get("choices", {})
+        return duckdb_join(
+            *job.streams(*self.tables), how=self.how, condition=choices.get("condition")
+        )
 
     def check(self, got):
         """Every row of the oracle's, once."""

@@ -28,8 +28,8 @@ SCHEMA = "k STRING, t TIMESTAMP, v BIGINT, beat BOOLEAN"
 #: For short runs: no optimising compiler, and one thread for garbage.
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-NAMES = ("a", "b")
-WINDOWS = ("8 seconds", "5 seconds")
+NAMES = ("a", "b", "c")
+WINDOWS = ("8 seconds", "5 seconds", "6 seconds")
 
 DEFAULTS = {
     "how": "full",
@@ -55,16 +55,18 @@ DEFAULTS = {
     "columns": ["*"],
     # Which joins there are in the query: a name of JOINS.
     "joins": "one",
+    # How many streams there are.
+    "inputs": 2,
 }
 
 
-def streams(one, two, windows=WINDOWS, names=NAMES, **more):
-    """The join's two streams; on tables for the oracle, on DataFrames for Spark."""
+def streams(*data, windows=WINDOWS, names=NAMES, **more):
+    """The join's streams; on tables for the oracle, on DataFrames for Spark."""
     common = {"key": "k", "time": "t", "beats": "beat", "lateness": "1 second", **more}
     windows = [wr.rows(window) if isinstance(window, int) else window for window in windows]
     return tuple(
-        wr.stream(data, name=name, window=window, **common)
-        for data, name, window in zip((one, two), names, windows, strict=True)
+        wr.stream(each, name=name, window=window, **common)
+        for each, name, window in zip(data, names, windows, strict=False)
     )
 
 
@@ -73,7 +75,7 @@ def streams(one, two, windows=WINDOWS, names=NAMES, **more):
 
 def one_join(frames, query):
     """One, of the kind that is asked for."""
-    asked = streams(*frames, query["windows"], query["names"], **query["streams"])
+    asked = streams(*frames, windows=query["windows"], names=query["names"], **query["streams"])
     return wr.join(*asked, how=query["how"], **query["choices"])
 
 
@@ -193,7 +195,7 @@ def start(spark, query):
         spark.readStream.schema(SCHEMA)
         .option("maxFilesPerTrigger", query["files"])
         .parquet(f"{folder}/{name}")
-        for name in "ab"
+        for name in NAMES[: query["inputs"]]
     ]
     frames[0] = with_text(frames[0].selectExpr(*query["columns"]), query["text"])
     joined = without_text(JOINS[query["joins"]](frames, query), query["text"])

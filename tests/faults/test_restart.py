@@ -41,7 +41,7 @@ def wider(tables, how):
     and_there = f"(b.v >= {CUT} OR b.t >= {_time(ends[0] - SECOND)})"
     condition = f"({EARLY} AND {within(2, 1)}) OR ({LATER} AND {there} AND {and_there})"
     return duckdb_join(
-        *job.streams(*tables, ("6 seconds", "5 seconds")), how=how, condition=condition
+        *job.streams(*tables, windows=("6 seconds", "5 seconds")), how=how, condition=condition
     )
 
 
