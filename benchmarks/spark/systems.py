@@ -137,19 +137,31 @@ def _chained(streams: Sequence[Stream], window_seconds: int) -> DataFrame:
 
 
 def _native(frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
-    """Spark's own joins, each with the range of every pair."""
+    """Spark's own joins, each with the range of every pair.
+
+    A stream that is joined may have one event time only. So of what a join has found, the first
+    stream's is kept as such, and the others are times like any other.
+    """
     from pyspark.sql import functions
     from pyspark.sql.functions import col
 
     window = functions.expr(f"INTERVAL {window_seconds} SECONDS")
-    aliased = {name: f.withWatermark("ts", "0 seconds").alias(name) for name, f in frames.items()}
     first, *others = frames
-    result, before = aliased[first], [first]
+    result, before = _prefixed(frames[first], first), [first]
     for name in others:
-        condition = col(f"{first}.key") == col(f"{name}.key")
+        condition = col(f"{first}_key") == col(f"{name}_key")
         for other in before:
-            its, mine = col(f"{other}.ts"), col(f"{name}.ts")
+            its, mine = col(f"{other}_ts"), col(f"{name}_ts")
             condition = condition & (its >= mine - window) & (its <= mine + window)
-        result = result.join(aliased[name], condition)
+        if len(before) > 1:
+            plain = functions.timestamp_micros(functions.unix_micros(f"{before[-1]}_ts"))
+            result = result.withColumn(f"{before[-1]}_ts", plain)
+        result = result.join(_prefixed(frames[name], name), condition)
         before.append(name)
     return result
+
+
+def _prefixed(frame: DataFrame, name: str) -> DataFrame:
+    """A stream with its watermark, and its columns called after it."""
+    renamed = frame.toDF(*(f"{name}_{column}" for column in frame.columns))
+    return renamed.withWatermark(f"{name}_ts", "0 seconds")
