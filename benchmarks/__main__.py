@@ -13,6 +13,7 @@ BENCHMARKS = {
     "state_growth": 240,
     "punctuations": 240,
     "in_order": 300,
+    "many_streams": 240,
 }
 
 

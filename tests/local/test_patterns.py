@@ -67,6 +67,27 @@ def test_a_range_ends_its_keys_without_the_last():
     assert ended(joined) == [1, 2, 3, 8]
 
 
+@pytest.mark.parametrize("batch_rows", [None, 1])
+def test_lists_and_ranges_among_three_streams(batch_rows):
+    """a ends 1 by a list and c ends 2 and 3 by a range; b holds none of 7, which a ends."""
+    a = bids([([1], 0, False), ([2], 1, False), ([1, 7], 2, True)], pa.list_(pa.int64()))
+    b = bids(OTHERS)
+    c = bids([(2, 1, False), (1, 1, False), (2, 3, True, 4)], to=pa.int64())
+    sides = stream(a, "a"), stream(b, "b", ends=None), stream(c, "c", ends_to="to")
+    joined = wr.join(*sides, punctuate=True, batch_rows=batch_rows)
+    assert ended(joined) == [1, 2, 3, 7]
+    matches = [row["a"]["k"] for row in joined.to_pylist() if row["kind"] == "match"]
+    assert sorted(matches) == [1, 2]
+
+
+def test_a_range_of_text_ends_keys_of_any_stream():
+    a = bids([("ann", 0, False), ("zoe", 0, False)], pa.string())
+    b = bids([("bob", 1, False)], pa.string())
+    c = bids([("a", 2, True, "c")], pa.string(), to=pa.string())
+    sides = stream(a, "a", ends=None), stream(b, "b", ends=None), stream(c, "c", ends_to="to")
+    assert ended(wr.join(*sides, punctuate=True)) == ["ann", "bob"]
+
+
 @pytest.mark.parametrize("to", [1, 0, -5])
 def test_a_range_with_nothing_in_it_ends_nothing(to):
     a = bids([(1, 1, True, to)], to=pa.int64())

@@ -171,6 +171,26 @@ def test_a_key_ends_in_the_batch_that_the_definition_says(how, data, batch_rows)
         assert all(one <= other for one, other in zip(batches, expected.batches[key], strict=True))
 
 
+@given(case=many_punctuated_cases(counts=[3, 4], text_keys=False))
+def test_early_propagation_is_never_later(case):
+    """Theorem 4.1 against Theorem 3.1, batch by batch."""
+    plan = replace(wr.plan(*case.streams, **case.options), punctuate=True, batch_rows=1)
+    seen = []
+    for early in (True, False):
+        run = local_join(plan)
+        if not early:
+            run.join._task.asked.early = 0
+        ended = {}
+        for start in range(max(len(table) for table in run.tables) or 1):
+            for piece in run.batch([(start, start + 1)] * len(run.tables)):
+                if piece.kind == "end":
+                    for row in run.record_batch(piece).to_pylist():
+                        ended.setdefault(key_of(row), start)
+        seen.append(ended)
+    for key, moment in seen[1].items():
+        assert seen[0][key] <= moment
+
+
 def gone_by(heard, matched):
     """Of one key, the rows of s1 that can be in no result any more, by the definition."""
     held, span = heard.held(), max(heard.reaches)

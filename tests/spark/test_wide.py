@@ -16,7 +16,7 @@ from windrow.operators import sizes
 from windrow.spark.log import renew
 from windrow.spark.log.directory import Directory
 from windrow.spark.log.log import Log
-from windrow.testing import assert_same_rows, cases, duckdb_join, naive_join
+from windrow.testing import assert_same_rows, cases, duckdb_join, many_cases, naive_join
 from windrow.testing.punctuated import punctuated_cases
 
 from .buckets import Run, arenas, as_packed, assert_attempts_agree, run_case
@@ -33,6 +33,9 @@ WAYS = (
     "with a wide key",
     "nested",
     "with finals",
+    "three in process",
+    "three in a bucket",
+    "three with a condition",
 )
 
 
@@ -96,6 +99,22 @@ def test_small_pieces_give_the_oracles_rows(how, order):
         expected = duckdb_join(*case.streams, **case.options)
         with arenas() as folder:
             found = run_case(case, rows, losses, folder, kind=Scattered, order=order).finish()
+        assert_same_rows(found, expected)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_many_streams_with_small_pieces(how):
+    @examples(12)
+    def check(data):
+        case = data.draw(many_cases(counts=[3, 4], hows=[how], key_kinds=KEYED, numbered=True))
+        rows = data.draw(st.sampled_from([1, 2, 7, 100]))
+        losses = data.draw(st.sets(st.integers(0, 9)))
+        condition = data.draw(st.sampled_from([None, "a.v <= b.v AND b.v <> c.v"]))
+        expected = duckdb_join(*case.streams, **case.options, condition=condition)
+        with arenas() as folder:
+            run = run_case(case, rows, losses, folder, kind=Scattered, condition=condition)
+            found = run.finish()
         assert_same_rows(found, expected)
 
 

@@ -19,7 +19,7 @@ from windrow.spark.bucket import BucketJoin
 from windrow.spark.output import Output
 from windrow.spark.pack import Pack
 
-from .buckets import FLUSH, DictStore, as_packed
+from .buckets import DictStore, as_packed, flush
 
 #: Tuples of each stream, and the bytes of a tuple's text: 6.4 GB of result.
 TUPLES, WIDTH = 400, 20_000
@@ -34,6 +34,15 @@ WAYS = {
     "with a wide key": ("bucket", "same", {}, TUPLES**2),
     "nested": ("bucket", "k", {"nested": True}, TUPLES**2),
     "with finals": ("bucket", "k", {"finals": {"n": "count(a.text)"}}, 1),
+    # One tuple of a third stream meets all of them.
+    "three in process": ("process", "k", {"third": True}, TUPLES**2),
+    "three in a bucket": ("bucket", "k", {"third": True}, TUPLES**2),
+    "three with a condition": (
+        "bucket",
+        "k",
+        {"third": True, "condition": "a.text = b.text"},
+        TUPLES,
+    ),
 }
 
 
@@ -56,16 +65,18 @@ def table(count, key, nested, last=None):
     )
 
 
-def plan_of(count, key, how="inner", nested=False, finals=None, **more):
+def plan_of(count, key, how="inner", nested=False, finals=None, third=False, **more):
     """The join of so many tuples with as many."""
     last = 2 if how == "full" else None
-    a, b = table(count, key, nested), table(count, key, nested, last)
+    tables = [table(count, key, nested), table(count, key, nested, last)]
+    if third:
+        tables.append(table(1, key, nested))
     if finals:
         more["finals"] = finals
-        a, b = (with_end(each) for each in (a, b))
+        tables = [with_end(each) for each in tables]
     common = {"key": key, "time": "t", "window": "1 hour", "ends": "over" if finals else None}
-    return wr.plan(*(wr.stream(each, name=n, **common) for n, each in {"a": a, "b": b}.items()),
-                   how=how, **more)  # fmt: skip
+    sides = [wr.stream(each, name=n, **common) for n, each in zip("abc", tables, strict=False)]
+    return wr.plan(*sides, how=how, **more)
 
 
 def with_end(whole):
@@ -92,7 +103,7 @@ def in_a_bucket(plan):
             packed.append(as_packed(row))
     join = BucketJoin.open(bare, 1, DictStore())
     rows = 0
-    for piece in join.process([*packed, *FLUSH]):
+    for piece in join.process([*packed, *flush(len(plan.streams))]):
         frame = output.frame(join.pipeline, piece)
         rows += len(frame) if output.flat else len(piece)
     return rows
