@@ -78,7 +78,7 @@ def stream(
         an array, they end every key in it; a tuple's array has one, which is the key in the result.
     ends_to: a column; where a punctuation has a value there, it ends all keys from its own up to
         that one, which is left out. Of keys that cannot be counted through, such as text, these
-        are the ones that either stream has sent within a span (the longest window) of its time.
+        are the ones that any stream has sent within a span (the longest window) of its time.
     unique: whether a key occurs once only, so that every tuple ends its key.
     beats: SQL predicate (or Column) that marks rows as heartbeats: they only move progress.
     max_ahead: how far ahead of the clock a time may be; a row that is further is bad (see `bad` of
@@ -136,19 +136,25 @@ def _window(window: Duration | Window | None, name: str) -> Window | None:
 
 @takes(plan)
 def join(asked: JoinPlan) -> Any:
-    """Join two streams; the answer does not depend on how it is computed.
+    """Join two streams or more; the answer does not depend on how it is computed.
+
+    A result has one row of each stream, with equal keys, and every two of its rows are within the
+    earlier one's window.
 
     Parameters
     ----------
-    how: inner, left, right, full, semi or anti; PySpark's spellings work.
+    how: inner, left, right, full, semi or anti; PySpark's spellings work. Of more than two streams
+        left, semi and anti are of the first against the join of all others; right and full are of
+        two.
     condition: more SQL over the streams' structs, such as "imp.price < clk.bid"; on Spark also a
         Column, such as F.col("imp.price") < F.col("clk.bid").
-    between: (lo, hi) bounds on the second stream's time less the first's, in place of windows.
+    between: (lo, hi) bounds on the second stream's time less the first's, in place of windows; of
+        two streams only.
     closed: whether a tuple exactly a window away still joins. Equal times always do.
     order: "none", or rows leave in the order of `ts`: "sync-filter" lets input wait, "filter-order"
         joins at once and lets results wait, "adaptive" switches between them by what it measures.
-    alpha: the share c|w|λ1λ2 from which "adaptive" lets results wait: a wish for an improvement of
-        alpha / (1 + alpha) in response time.
+    alpha: the share c|w|λ1λ2, summed over the pairs of streams, from which "adaptive" lets results
+        wait: a wish for an improvement of alpha / (1 + alpha) in response time.
     late: "drop" late rows (they are counted) or "keep" them in the result, marked.
     bad: "drop" rows without a time or too far ahead (they are counted), "keep" them in the result,
         marked, or "fail".

@@ -1,6 +1,6 @@
 """Punctuations about ranges of keys that cannot be counted through: text, floats, decimals, times.
 
-Such a range [lo, hi) at time t becomes a punctuation for each key in it that either stream has sent
+Such a range [lo, hi) at time t becomes a punctuation for each key in it that any stream has sent
 within a span of t. No other key has a tuple that it could speak of.
 """
 

@@ -11,7 +11,7 @@ applied again. The result is that of a stream that had not sent its far rows:
 
 - Rows that put progress beyond the time, those later than it by more than the lateness, leave the
   state without a result, matched flags and held results with them.
-- What the far progress has done stays done: rows of the other stream that it dropped, and rows
+- What the far progress has done stays done: rows of other streams that it dropped, and rows
   that were late to it, do not come back. So the log keeps the old progress as a `Change`.
 - Count windows and ordered results have passed the smallest progress for good. A time before that
   is refused, and so is a stream with punctuations: what these have ended cannot be opened again.
