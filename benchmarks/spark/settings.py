@@ -66,12 +66,12 @@ def _many(streams: int) -> Setting:
     return Setting(
         f"{streams}-streams",
         rows=100_000,
-        batches=12,
+        batches=8,
         rate=10_000,
         keys=300_000,
         window_seconds=30,
         warm=4,
-        limit_seconds=150,
+        limit_seconds=200,
         streams=streams,
     )
 
