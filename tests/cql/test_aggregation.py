@@ -176,6 +176,16 @@ def test_answers_are_those_of_plain_loops(data: st.DataObject) -> None:
         "q",
         STREAMS,
     )
+    wanted = expected(found, window, slide, groups, asked)
+    if any(isinstance(value, int) and value >= 2**64 for row in wanted for value in row):
+        with pytest.raises(WindrowError, match="does not fit uint64"):
+            answers(data, query, found)
+    else:
+        assert plain(answers(data, query, found)) == wanted
+
+
+def answers(data: st.DataObject, query: Any, found: list[Result]) -> pa.Table:
+    """The answers to results that come in some order and batches, with restarts between."""
     left = data.draw(st.permutations(found))
     aggregation = Aggregation(query)
     batches: list[pa.RecordBatch] = []
@@ -192,9 +202,8 @@ def test_answers_are_those_of_plain_loops(data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             aggregation = Aggregation.resume(query, aggregation.state(), aggregation.standing())
     batches += aggregation.advance(END)
-    table = pa.Table.from_batches(batches, query.schema)
-    assert plain(table) == expected(found, window, slide, groups, asked)
     assert len(aggregation) == 0
+    return pa.Table.from_batches(batches, query.schema)
 
 
 def count(window: int, slide: int | None = None) -> Aggregation:

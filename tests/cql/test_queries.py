@@ -58,10 +58,12 @@ class Drawn:
         for at, (function, text, distinct) in enumerate(asked.aggregates):
             items.append(f"{function}({'DISTINCT ' * distinct}{text or '*'}) AS a{at}")
         by = f" GROUP BY {', '.join(asked.groups)}" if asked.groups else ""
-        slide = f" SLIDE {asked.slide} us" if asked.slide else ""
+        window = f"{asked.window} us" + (f" SLIDE {asked.slide} us" if asked.slide else "")
+        if asked.rows is not None:
+            window = f"{asked.rows[0]} ROWS" + " PER KEY" * (asked.rows[1] == "key")
         return (
             f"SELECT {', '.join(items)} FROM {sources} WHERE {' AND '.join(where)}{by} "
-            f"WINDOW {asked.window} us{slide}"
+            f"WINDOW {window}"
         )
 
     def expected(self) -> list[dict[str, Any]]:
@@ -164,6 +166,41 @@ def test_answers_are_those_of_sql(data: st.DataObject) -> None:
         else:
             # Before, rows are missing that had come before the query.
             assert [r for r in got if r["t"] >= first] == [r for r in expected if r["t"] >= first]
+
+
+@given(st.data())
+def test_windows_of_rows_are_those_of_sql(data: st.DataObject) -> None:
+    given_ = data.draw(streams(data.draw(st.integers(2, 3))))
+    rows = len(given_[0].data)
+    size = data.draw(st.integers(1, rows))
+    batches = -(-rows // size)
+    per = data.draw(st.sampled_from(["key", "stream"]))
+    chosen = data.draw(st.permutations(given_))[: data.draw(st.integers(2, len(given_)))]
+    usable = [text for text in FILTERS if len(chosen) == 3 or "C." not in text]
+    drawn = []
+    for number in range(data.draw(st.integers(1, 3))):
+        asked = Asked(
+            tuple(chosen),
+            ALIASES[: len(chosen)],
+            0,
+            where=data.draw(st.none() | st.sampled_from(usable)),
+            select=("A.v", "B.s"),
+            rows=(data.draw(st.sampled_from([1, 2, 3, 8])) if number else 8, per),
+            batch_rows=size,
+        )
+        # The one with the most rows runs from the first batch on, so all that others want is there.
+        added = data.draw(st.integers(0, batches - 1)) if number else 0
+        drawn.append(Drawn(asked, added, data.draw(st.just(2**62) | st.integers(added, batches))))
+    running = wr.ContinuousQueries(*given_)
+    for batch in range(batches):
+        for number, query in enumerate(drawn):
+            if query.added == batch:
+                running.add(query.sql, name=f"q{number}")
+            if query.dropped == batch:
+                running.drop(f"q{number}")
+        found = running.run(size)
+    for number, query in enumerate(drawn):
+        assert plain(found[f"q{number}"]) == query.expected(), query.sql
 
 
 def complete_from(running: wr.ContinuousQueries, name: str, asked: Asked) -> int | None:

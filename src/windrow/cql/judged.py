@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.cql.query import Column, CompiledQuery, Filter
+from windrow.operators.arrivals import Piece
 from windrow.operators.payload import Payload
-from windrow.operators.released import Released
 
 
 class Judged:
@@ -24,9 +24,7 @@ class Judged:
     `positions`: which of all streams the join's own are, whose rows the payloads keep.
     """
 
-    def __init__(
-        self, piece: Released, payloads: Sequence[Payload], positions: Sequence[int]
-    ) -> None:
+    def __init__(self, piece: Piece, payloads: Sequence[Payload], positions: Sequence[int]) -> None:
         self.piece = piece
         self._rows = dict(zip(positions, piece.rows, strict=True))
         self._payloads = dict(zip(positions, payloads, strict=True))

@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from windrow.cql import CompiledQuery, Signature
 from windrow.cql.answers import Aggregation
 from windrow.cql.judged import Judged
 from windrow.cql.status import JoinStatus, QueryStatus, Status, shown_window
+from windrow.local.engine import LocalJoin
+from windrow.local.rows import LocalRows
 from windrow.local.shared import LocalShared
-from windrow.model import BEGINNING, END, Schedule, Stream
+from windrow.model import BEGINNING, END, CountWindow, Schedule, Stream
 from windrow.operators.admit import admit
 from windrow.operators.released import Released
 
@@ -37,16 +41,17 @@ class Running:
     batches: list[pa.RecordBatch] = field(default_factory=list)
     aggregation: Aggregation | None = None
 
-    def take(self, piece: Released, judged: Judged) -> None:
-        """Take what is released to it of a piece."""
-        released = piece.of(self.reach, self.added, self.dropped)
+    def take(self, released: NDArray[np.bool_], judged: Judged) -> None:
+        """Take what is released to it of a piece, if it passes the filters."""
         if not released.any():
             return
         mine = np.flatnonzero(released & judged.verdict(self.query))
         if not len(mine):
             return
-        column, ts = judged.of(mine), piece.ts[mine]
+        column, piece = judged.of(mine), judged.piece
+        ts = piece.ts[mine]
         if self.aggregation is not None:
+            assert isinstance(piece, Released)
             inputs = self.query.inputs(column, len(mine))
             self.aggregation.add(inputs, ts - piece.age[mine], ts)
         else:
@@ -72,8 +77,8 @@ class Running:
         )
 
 
-class SignatureJoin:
-    """The join that the queries of one signature share. `at`: how many rows have been read."""
+class TimeJoin:
+    """The join that queries with windows of time share. `at`: how many rows have been read."""
 
     def __init__(
         self,
@@ -87,15 +92,9 @@ class SignatureJoin:
         self.budget = budget
         self.join = LocalShared([streams[position] for position in signature.streams], schedule)
         self.queries: list[Running] = []
-        shared = self.join.shared
-        for table, progress in zip(self.join.tables, self.join.progress, strict=True):
-            # What was read before it began is no part of it, but says what is late.
-            seen = admit(table.columns, 0, min(at, len(table)), BEGINNING)
-            progress.observe(seen.newest, seen.newest_beat)
-            if at and at >= len(table):
-                progress.end()
-            if seen.newest is not None:
-                shared.complete = max(shared.complete, seen.newest + 1)
+        newest = catch_up(self.join, at)
+        if newest is not None:
+            self.join.shared.complete = newest + 1
 
     def add(self, query: CompiledQuery, reach: int) -> Running:
         """Have a query get the results of the arrivals from here on."""
@@ -121,8 +120,8 @@ class SignatureJoin:
         for piece in self.join.batch(ranges):
             assert isinstance(piece, Released)
             judged = Judged(piece, self.join.payloads, self.signature.streams)
-            for running in self.queries:
-                running.take(piece, judged)
+            for each in self.queries:
+                each.take(piece.of(each.reach, each.added, each.dropped), judged)
         progress = min(each.now for each in self.join.progress)
         for running in self.queries:
             running.advance(min(progress, shared.waits_from(running.reach)))
@@ -143,6 +142,79 @@ class SignatureJoin:
         )
 
 
+class RowsJoin:
+    """The join that queries with windows of rows share; what `TimeJoin` is for windows of time."""
+
+    def __init__(self, signature: Signature, streams: Sequence[Stream], n: int, at: int) -> None:
+        self.signature = signature
+        per: Literal["key", "stream"] = "stream" if signature.kind == "rows" else "key"
+        self.join = LocalRows([streams[position] for position in signature.streams], n, per)
+        self.queries: list[Running] = []
+        self.at = at
+        self.newest = catch_up(self.join, at)
+
+    def add(self, query: CompiledQuery, reach: int) -> Running:
+        """Have a query get the results whose last row is read from here on."""
+        self.join.widen(reach + 1)
+        since = BEGINNING if self.newest is None else self.newest + 1
+        made = Running(query, reach, self.at, since)
+        self.queries.append(made)
+        return made
+
+    def drop(self, running: Running) -> None:
+        """Let a query get no result of rows that are read from here on."""
+        running.dropped = self.at
+
+    def feed(self, start: int, stop: int) -> None:
+        """Rows [start, stop) of each table."""
+        ranges = [(min(start, len(t)), min(stop, len(t))) for t in self.join.tables]
+        self.at = stop
+        found = self.join.ranked(ranges)
+        for table, (first, last) in zip(self.join.tables, ranges, strict=True):
+            if last > first:
+                here = int(table.columns.ts[first:last].max())
+                self.newest = here if self.newest is None else max(self.newest, here)
+        if found is None:
+            return
+        piece, ranks = found
+        judged = Judged(piece, self.join.payloads, self.signature.streams)
+        # Which row was read last; all streams are read by the same numbers.
+        last = np.max([ids for ids in piece.rows if ids is not None], axis=0)
+        for each in self.queries:
+            lives = (last >= each.added) & (last < each.dropped)
+            each.take(lives & (ranks <= each.reach), judged)
+
+    def left(self) -> int:
+        """Nothing is suspended here: what waits, waits for input."""
+        return 0
+
+    def status(self) -> JoinStatus:
+        """What is to be said of it."""
+        return JoinStatus(
+            tuple(stream.name for stream in self.join.plan.streams),
+            self.signature.kind,
+            tuple(each.status() for each in self.queries if each.dropped == END),
+            0,
+            0,
+        )
+
+
+def catch_up(join: LocalJoin, at: int) -> int | None:
+    """Let a join know how far its streams had come in `at` rows of each; the largest time of all.
+
+    What was read before it began is no part of it, but says what is late.
+    """
+    newest = None
+    for table, progress in zip(join.tables, join.progress, strict=True):
+        seen = admit(table.columns, 0, min(at, len(table)), BEGINNING)
+        progress.observe(seen.newest, seen.newest_beat)
+        if at and at >= len(table):
+            progress.end()
+        if seen.newest is not None:
+            newest = seen.newest if newest is None else max(newest, seen.newest)
+    return newest
+
+
 class LocalQueries:
     """The queries over some tables, and how far these have been read."""
 
@@ -154,16 +226,19 @@ class LocalQueries:
         self.closed = closed
         self.budget = budget
         self.at = 0
-        self.queries: dict[str, tuple[SignatureJoin, Running]] = {}
-        self.joins: dict[Signature, SignatureJoin] = {}
+        self.queries: dict[str, tuple[TimeJoin | RowsJoin, Running]] = {}
+        self.joins: dict[Signature, TimeJoin | RowsJoin] = {}
 
     def add(self, query: CompiledQuery) -> None:
         """Have a query get the results of the rows that are read from here on."""
         found = query.signature
         if found not in self.joins:
-            self.joins[found] = SignatureJoin(
-                found, self.streams, self.schedule, self.budget, self.at
-            )
+            if isinstance(query.window, CountWindow):
+                self.joins[found] = RowsJoin(found, self.streams, query.window.n, self.at)
+            else:
+                self.joins[found] = TimeJoin(
+                    found, self.streams, self.schedule, self.budget, self.at
+                )
         join = self.joins[found]
         self.queries[query.name] = join, join.add(query, query.reach(self.closed))
 

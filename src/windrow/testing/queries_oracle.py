@@ -39,6 +39,8 @@ class Asked:
     aggregates: tuple[tuple[str, str | None, bool], ...] = ()
     groups: tuple[str, ...] = ()
     closed: bool = True
+    #: In place of `window`: of so many rows, of each key ("key") or of the stream ("stream").
+    rows: tuple[int, str] | None = None
     #: How many rows of each stream come in a batch; None: all at once. Of SQL's answer only the
     #: order of plain selects depends on it.
     batch_rows: int | None = None
@@ -109,7 +111,8 @@ def _results(asked: Asked, values: Sequence[str]) -> str:
     oldest = f"least({', '.join(f'{name}.__ts' for name in names)})"
     # Ties are results whatever the window is.
     sign = "<=" if asked.closed or asked.window == 0 else "<"
-    terms.append(f"{newest} - {oldest} {sign} {asked.window}")
+    near = [f"{newest} - {oldest} {sign} {asked.window}"]
+    terms += near if asked.rows is None else [_fewer(asked, name, newest) for name in names]
     batch = f"greatest({', '.join(f'{name}.__batch' for name in names)})"
     terms += [f"{batch} >= {asked.batches[0]}", f"{batch} < {asked.batches[1]}"]
     if asked.where is not None:
@@ -118,6 +121,18 @@ def _results(asked: Asked, values: Sequence[str]) -> str:
     arrival = f"greatest({', '.join(f'{name}.__arrival' for name in names)}) AS arrival"
     shown = ", ".join([*values, *numbers, arrival, f"{oldest} AS oldest, {newest} AS newest"])
     return f"results AS (SELECT {shown} FROM {', '.join(names)} WHERE {' AND '.join(terms)})"
+
+
+def _fewer(asked: Asked, name: str, newest: str) -> str:
+    """SQL for: fewer than n tuples of this stream came between its row and the newest one."""
+    assert asked.rows is not None
+    n, per = asked.rows
+    keys = range(len(asked.streams[0].key or ()) if per == "key" else 0)
+    same = "".join(f" AND later.__k{k} = {name}.__k{k}" for k in keys)
+    return (
+        f"(SELECT count(*) FROM {name} AS later WHERE later.__ts > {name}.__ts "
+        f"AND later.__ts <= {newest}{same}) < {n}"
+    )
 
 
 def _ask(asked: Asked, sql: str) -> pa.Table:
@@ -136,9 +151,9 @@ def _relations(asked: Asked) -> list[pa.Table]:
         size = asked.batch_rows or max(len(stream.data), 1)
         parts.append((keep, rows.times[keep], keep // size))
     order = _in_order(asked.streams)
-    # Arrival is in the order of (batch, time, stream, row).
+    # Arrival is in the order of (batch, time, stream, row); what waits for its turn has no batch.
     lists = [
-        (batch, time, place, row, at)
+        (batch if asked.rows is None else 0, time, place, row, at)
         for place, at in enumerate(order)
         for row, time, batch in zip(*(each.tolist() for each in parts[at]), strict=True)
     ]

@@ -64,6 +64,11 @@ class CountJoin(WindowJoin):
         self.numbers = KeyNumbers(room)
         return self
 
+    def count_up_to(self, n: int) -> None:
+        """Let every window that counts be one of `n` rows; what has left stays away."""
+        counts = [kind != BY_TIME for kind in self.kinds]
+        self._task.asked.count[counts] = n
+
     def counts_keyless(self, stream: int) -> bool:
         """Are tuples with a null key wanted too? They only count."""
         return self.kinds[stream] == PER_STREAM
