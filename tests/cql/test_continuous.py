@@ -160,6 +160,17 @@ def test_a_signature_added_later_does_not_know_what_came_before() -> None:
     assert rows(queries.run()["late"]) == [(70,), (80,)]
 
 
+def test_after_the_end_nothing_comes() -> None:
+    queries = running()
+    queries.add(f"SELECT ts {ON} WINDOW 1 min", name="first")
+    queries.run()
+    queries.add(f"SELECT ts {ON} WINDOW 1 min", name="second")
+    queries.add(f"SELECT COUNT(*) {ON} WINDOW 1 min SLIDE 1 s", name="third")
+    assert queries.status().query("second").complete_from == datetime.max.replace(tzinfo=UTC)
+    found = queries.run()
+    assert (len(found["first"]), len(found["second"]), len(found["third"])) == (7, 0, 0)
+
+
 def test_a_budget_leaves_work_to_later_batches() -> None:
     queries = running(budget=1)
     queries.add(f"SELECT ts {ON} WINDOW 1 min", name="q")

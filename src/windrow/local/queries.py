@@ -69,12 +69,20 @@ class Running:
 
     def status(self) -> QueryStatus:
         """What is to be said of it."""
-        since = None
-        if self.complete_from != BEGINNING:
-            since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.complete_from)
+        since = moment(self.complete_from)
         return QueryStatus(
             self.query.name, self.query.sql, shown_window(self.query), since, self.dropped != END
         )
+
+
+def moment(micros: int) -> datetime | None:
+    """A time as a user sees it: None for the beginning, and the last there is for the end."""
+    if micros == BEGINNING:
+        return None
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return (datetime.min if micros < 0 else datetime.max).replace(tzinfo=UTC)
 
 
 class TimeJoin:
