@@ -191,7 +191,7 @@ def result_type(function: Function, distinct: bool, kind: pa.DataType) -> pa.Dat
         if types.is_floating(kind):
             return pa.float64()
         return pa.uint64() if kind == pa.uint64() else pa.int64()
-    moment = types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind)
+    moment = types.is_temporal(kind) and not types.is_interval(kind)
     return kind if number or narrow or moment or types.is_boolean(kind) else None
 
 

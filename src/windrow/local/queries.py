@@ -128,8 +128,12 @@ class TimeJoin:
         for piece in self.join.batch(ranges):
             assert isinstance(piece, Released)
             judged = Judged(piece, self.join.payloads, self.signature.streams)
+            released: dict[tuple[int, int, int], NDArray[np.bool_]] = {}
             for each in self.queries:
-                each.take(piece.of(each.reach, each.added, each.dropped), judged)
+                life = each.reach, each.added, each.dropped
+                if life not in released:
+                    released[life] = piece.of(*life)
+                each.take(released[life], judged)
         progress = min(each.now for each in self.join.progress)
         for running in self.queries:
             running.advance(min(progress, shared.waits_from(running.reach)))

@@ -20,8 +20,10 @@ _REST = np.int64(2**63 - 1)
 
 def fits(kind: pa.DataType) -> bool:
     """Can values of this type be words?"""
-    return bool(types.is_boolean(kind) or types.is_decimal(kind)) or (
-        types.is_primitive(kind) and not types.is_interval(kind)
+    if types.is_decimal(kind):
+        return bool(kind.precision <= 38)
+    return bool(
+        types.is_boolean(kind) or (types.is_primitive(kind) and not types.is_interval(kind))
     )
 
 
