@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from importlib import import_module
 from itertools import combinations
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from windrow import checks
+from windrow import checks, duration
+from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
 from windrow.cql.status import Status, named
 from windrow.local.queries import LocalQueries
 from windrow.model import Schedule, Stream, WindrowError
+from windrow.planning import Duration
 
 
 class Service(Protocol):
@@ -38,7 +41,8 @@ class ContinuousQueries:
         3). Answers and their order are the same.
     closed: whether rows exactly a window apart are in a result. Equal times always are.
     budget: how many stored tuples may be scanned for one batch; what is left waits for the next.
-        On Spark it is of one bucket and micro-batch.
+        On Spark it is of one bucket and micro-batch. A duration ("0.5 seconds") is turned into a
+        number here, by what the cost model says of this machine.
     checkpoint: on Spark, the folder in which all is kept that a restart needs.
 
     >>> import pyarrow as pa, datetime as dt
@@ -61,13 +65,13 @@ class ContinuousQueries:
         *streams: Stream,
         schedule: Schedule = "mqt",
         closed: bool = True,
-        budget: int | None = None,
+        budget: int | Duration | None = None,
         checkpoint: str | None = None,
     ) -> None:
         self._streams = _streams(streams)
         self._schedule: Schedule = checks.literal(Schedule, schedule, "schedule")
         self._closed = checks.choice(closed, (True, False), "closed")
-        self._budget = checks.count_or_none(budget, "budget")
+        self._budget = _scanned(budget)
         self._local: LocalQueries | None = None
         self._service: Service | None = None
         if checks.one_engine(self._streams):
@@ -167,6 +171,15 @@ class ContinuousQueries:
         if self._service is None:
             raise WindrowError(f"{asked}() is for Spark; over tables use run()")
         return self._service
+
+
+def _scanned(budget: int | Duration | None) -> int | None:
+    """A budget in scanned tuples, of which each is stored, scanned and produces a result."""
+    if isinstance(budget, str | timedelta):
+        costs = constants()["hash"]
+        each = costs.insert + costs.scan + costs.result
+        return max(1, round(duration.parse(budget, "budget") / 1_000_000 / each))
+    return checks.count_or_none(budget, "budget")
 
 
 def _streams(given: Sequence[object]) -> tuple[Stream, ...]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow as wr
+from windrow.continuous import _scanned
 from windrow.testing import table
 
 US = pa.timestamp("us")
@@ -262,3 +263,19 @@ def test_names_of_queries() -> None:
         queries.add(text, name=" ")
     with pytest.raises(wr.WindrowError, match="there is no query 'p'; there are: "):
         queries.status().query("p")
+
+
+@pytest.mark.parametrize(("one", "two"), [("1 second", "2 seconds"), ("500ms", "1 s")])
+def test_a_budget_of_time_becomes_a_number_of_scanned_tuples(one: str, two: str) -> None:
+    fewer, more = _scanned(one), _scanned(two)
+    assert fewer is not None
+    assert more in range(2 * fewer - 1, 2 * fewer + 2)
+    assert fewer > 100_000
+
+
+def test_a_budget_that_is_no_budget_is_refused() -> None:
+    assert _scanned(None) is None
+    assert _scanned(7) == 7
+    for wrong in ("soon", -1, True):
+        with pytest.raises(wr.WindrowError, match="budget"):
+            running(budget=wrong)

@@ -72,10 +72,8 @@ def send(folder: Folder, control: Control) -> None:
 
 
 def tick(folder: Folder, run: str, batch: int) -> None:
-    """Start a micro-batch after this one, once: the second tick for it does nothing."""
-    name = f"tick-{run}-{batch}"
-    if not folder.there(f"{name}.json"):
-        _write(folder, name, -1, None)
+    """Start a micro-batch after this one."""
+    _write(folder, f"tick-{run}-{batch}", -1, None)
 
 
 def _write(folder: Folder, name: str, version: int, text: str | None) -> None:

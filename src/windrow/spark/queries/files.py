@@ -43,10 +43,6 @@ class Folder:
         found = (str(each.getPath().getName()) for each in self._system.listStatus(self._path("")))
         return sorted(name for name in found if not name.startswith((".", "_")))
 
-    def there(self, name: str) -> bool:
-        """Is there such a file?"""
-        return bool(self._system.exists(self._path(name)))
-
     def read(self, name: str) -> str:
         """The text of a file."""
         stream = self._system.open(self._path(name))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.cql import CompiledQuery
+from windrow.cql.status import JoinStatus, QueryStatus, Status, shown_window
 from windrow.model import Schedule, Stream, WindrowError
 from windrow.spark.queries import engine
 from windrow.spark.queries.catalog import Shape
@@ -55,6 +56,11 @@ class Service:
 
     def add(self, query: CompiledQuery) -> None:
         """Have a query run from the next micro-batch on."""
+        if query.signature.kind != "time":
+            raise WindrowError(
+                f"query {query.name!r} has a window of rows, which continuous queries have over "
+                "tables only; on Spark give it a window of time, or join with wr.join and wr.rows"
+            )
         with self._lock:
             found, new = self.registry.add(query.name, query.sql, self._signature(query))
             if self.started and new:
@@ -136,6 +142,32 @@ class Service:
         for join in list(self._joins.values()):
             if join.join is not None and str(join.join.id) == query:
                 join.tick_if_left()
+
+    def status(self) -> Status:
+        """Who shares with whom, from when on answers are complete, and what waits."""
+        joins = []
+        for number, signature in enumerate(self.registry.now.joins):
+            kind, *_ = json.loads(signature)
+            join, last = self._join(number), self._join(number).last()
+            queries = [
+                QueryStatus(
+                    query.name,
+                    query.sql,
+                    shown_window(self._compiled(query)),
+                    join.complete_from(query.id),
+                )
+                for query in self.registry.running(number)
+            ]
+            joins.append(
+                JoinStatus(
+                    tuple(stream.name for stream in join.plan.streams),
+                    kind,
+                    tuple(queries),
+                    last.suspended if last else 0,
+                    last.held if last else 0,
+                )
+            )
+        return Status(tuple(joins))
 
     # -- what they have found --------------------------------------------------------------
 

@@ -8,8 +8,9 @@ folder/aggregates   the second query's results and checkpoint, once there is an 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,9 @@ class SharedQuery:
     since: Accumulator[Times] | None = None
     join: StreamingQuery | None = None
     aggregates: StreamingQuery | None = None
+    #: The listener and whoever waits for all work may both see that some is left.
+    _ticking: threading.Lock = field(default_factory=threading.Lock)
+    _ticked: tuple[str, int] | None = None
 
     # -- its life --------------------------------------------------------------------------
 
@@ -86,11 +90,15 @@ class SharedQuery:
 
     def tick_if_left(self) -> bool:
         """Start another micro-batch if the last one has left work. Has it?"""
-        last = self.last()
-        if self.join is None or last is None or not last.suspended:
-            return False
-        control.tick(self.folder.inside(engine.CONTROL), str(self.join.runId), last.batch)
-        return True
+        with self._ticking:
+            last = self.last()
+            if self.join is None or last is None or not last.suspended:
+                return False
+            left = str(self.join.runId), last.batch
+            if left != self._ticked:
+                self._ticked = left
+                control.tick(self.folder.inside(engine.CONTROL), *left)
+            return True
 
     def finish(self) -> bool:
         """Wait until all that is there now has been read. Is more to be done after that?"""
