@@ -13,9 +13,9 @@ import pyarrow as pa
 from windrow import checks, duration
 from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
-from windrow.cql.status import Status, named
+from windrow.cql.status import Status, named, shown_window
 from windrow.local.queries import LocalQueries
-from windrow.model import Schedule, Stream, WindrowError
+from windrow.model import CountWindow, Schedule, Stream, WindrowError
 from windrow.planning import Duration
 
 
@@ -102,6 +102,12 @@ class ContinuousQueries:
         query = compile_query(sql, name, self._streams)
         checks.streams([self._streams[at] for at in query.streams])
         if self._service is not None:
+            if isinstance(query.window, CountWindow):
+                raise WindrowError(
+                    f"query {name!r}: WINDOW {shown_window(query)} runs over tables only; on Spark "
+                    "give a WINDOW of time, or join the streams by rows with windrow.join and "
+                    f"window=windrow.rows({query.window.n}, per={query.window.per!r})"
+                )
             self._service.add(query)
             return
         assert self._local is not None
