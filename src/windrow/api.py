@@ -15,6 +15,7 @@ from windrow import (
     duration,
     endings,
     layout,
+    meeting,
     reading,
 )
 from windrow.cost.optimizer import choose
@@ -175,7 +176,7 @@ def join(asked: JoinPlan) -> Any:
     event time in the row), and `kind` where rows can be other than matches and unmatched: with
     late="keep", bad="keep" or punctuate=True. Semi and anti joins have the first stream only.
     """
-    if not checks.one_engine(asked.streams):
+    if not meeting.one_engine(asked.streams):
         return local_join(asked).run()
     from windrow.spark import engine
 
@@ -185,7 +186,7 @@ def join(asked: JoinPlan) -> Any:
 @takes(plan)
 def explain(asked: JoinPlan) -> Explanation:
     """What `join` would do with the same arguments, and the numbers behind it. Print it."""
-    if checks.one_engine(asked.streams):
+    if meeting.one_engine(asked.streams):
         return Explanation(asked, layout.on_spark(asked))
     tables = [TablePayload(stream, asked.now) for stream in asked.streams]
     found = layout.statistics(tables)

@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
-from windrow import aggregates, checks, duration, effects, endings, reading
+from windrow import aggregates, checks, duration, effects, endings, meeting, reading
 from windrow.local import patterns
 from windrow.model import (
     Algorithm,
@@ -68,10 +68,10 @@ def plan(
 ) -> JoinPlan:
     """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
     checks.not_yet({"memory": (memory, "window")})
-    chosen = checks.streams(streams)
+    chosen = meeting.streams(streams)
     kind = checks.how(how)
-    checks.many(chosen, kind, between)
-    checks.bounded(chosen, between)
+    meeting.many(chosen, kind, between)
+    meeting.bounded(chosen, between)
     words = reading.dialect_of(chosen[0].data)
     condition = reading.condition(condition, chosen, words)
     chosen, conjuncts = reading.parts(condition, chosen, words)
@@ -102,9 +102,9 @@ def plan(
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
     endings.ending(asked)
-    effects.refuse_idle_choices(asked, in_process=not checks.one_engine(chosen))
-    checks.in_order(asked)
-    if any(stream.ranged for stream in chosen) and not checks.one_engine(chosen):
+    effects.refuse_idle_choices(asked, in_process=not meeting.one_engine(chosen))
+    meeting.in_order(asked)
+    if any(stream.ranged for stream in chosen) and not meeting.one_engine(chosen):
         asked = replace(asked, streams=patterns.ranges_to_keys(asked))
     return asked
 

@@ -37,28 +37,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow import expressions
 from windrow.model import BEGINNING, JoinPlan, WindrowError
 from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.keys import hash_keys
 from windrow.operators.payload import Payload
+from windrow.operators.results.inputs import Inputs
 from windrow.operators.results.partials import (
     FIRST,
     HASH,
     LATEST,
     OWNER,
-    PARTS,
     PartialRows,
+    aggregated,
     final_schema,
     gaps_of,
     gaps_to_newest,
-    in_order,
     lives_of,
     partial_schema,
+    together,
     value_of,
 )
 from windrow.operators.results.plain import Plain
-from windrow.operators.sizes import RowBytes, bounded, cuts
+from windrow.operators.sizes import bounded
 from windrow.operators.stage import Figures, Handover
 from windrow.state.room import HEAP, Room
 from windrow.state.row_index import RowIndex
@@ -71,7 +71,6 @@ LEAST_MERGED = 256
 MOST_GAPS = 4
 #: Which of a key's lives a row is of, beside OWNER.
 GAP = "gap"
-
 
 #: By stream, row ids and times of the punctuations with a time before this that count still.
 Promised = Callable[[int], list[tuple[Rows, Rows]]]
@@ -93,7 +92,7 @@ class Finals(Plain):
         self.promised = promised
         #: Results up to this time are settled: a punctuation that is yet to come parts none.
         self.settled = BEGINNING
-        self.payloads = payloads
+        self.inputs = Inputs(plan, payloads)
         self.count: int = 0
         self.schema = final_schema(plan)
         self.partial = partial_schema(plan)
@@ -147,11 +146,11 @@ class Finals(Plain):
             return None
         results, ends = self._results, self._ends
         self._results, self._ends = [], []
-        ended = [self._ended(end) for end in ends]
+        ended = [self.inputs.ended(end) for end in ends]
         times = np.concatenate([np.empty(0, np.int64), *(end.ts for end in ends)])
         hashes = np.concatenate([np.empty(0, np.int64), *(keys for keys, _ in ended)])
-        for group in self._bounded(results):
-            self._add(group, hashes, times)
+        for table in self.inputs.tables(results):
+            self._add(table, hashes, times)
         if not len(times):
             return None
         names = self.schema.names[: len(self.plan.streams[0].key or ())]
@@ -162,41 +161,8 @@ class Finals(Plain):
 
     # -- results ---------------------------------------------------------------------------
 
-    def _bounded(self, results: Sequence[Piece]) -> Iterator[list[Piece]]:
-        """The results in groups whose columns are not too large to be aggregated at once."""
-        parts: list[Piece] = []
-        totals: list[float] = []
-        for piece in results:
-            sizes = self._sizes(piece)
-            for start, stop in cuts(sizes, len(piece)):
-                parts.append(piece.part(start, stop))
-                totals.append(float(np.broadcast_to(sizes, len(piece))[start:stop].sum()))
-        for start, stop in cuts(np.array(totals), len(parts)):
-            yield parts[start:stop]
-
-    def _sizes(self, piece: Piece) -> RowBytes:
-        """The bytes that `_columns` gathers for each row."""
-        total: RowBytes = 16.0
-        there = next(s for s, rows in enumerate(piece.rows) if rows is not None)
-        for stream, rows in enumerate(piece.rows):
-            asked = [f.column for f in self.plan.finals if f.stream == stream and f.column]
-            if stream == there:
-                asked += self.plan.streams[stream].key or ()
-            if rows is not None:
-                total = total + self.payloads[stream].sizes(rows, asked)
-        return total
-
-    def _add(
-        self,
-        results: Sequence[Piece],
-        ended: NDArray[np.int64],
-        until: NDArray[np.int64],
-    ) -> None:
+    def _add(self, raw: pa.Table, ended: NDArray[np.int64], until: NDArray[np.int64]) -> None:
         """Aggregate what came, apart for each life of a key, and store it."""
-        tables = [self._columns(piece) for piece in results]
-        raw = pa.concat_tables(tables).combine_chunks()
-        if not raw.num_rows:
-            return
         hashes = raw.column(HASH).to_numpy()
         times = raw.column(LATEST).to_numpy()
         # All of these grow with the time, so lives have the same sum only if none parts them.
@@ -204,15 +170,7 @@ class Finals(Plain):
         lives += gaps_of(hashes, times, self.plan.span)
         raw = raw.append_column(OWNER, pa.array(lives))
         keys = [name for name in raw.column_names if name.startswith("key_")]
-        asked: list[tuple[str | list[str], str]] = [(LATEST, "max"), (LATEST, "min")]
-        renamed = [*keys, HASH, OWNER, LATEST, FIRST]
-        for at, final in enumerate(self.plan.finals):
-            for part, (function, _) in enumerate(PARTS[final.function]):
-                column = f"value_{at}" if f"value_{at}" in raw.column_names else HASH
-                asked.append((column, function))
-                renamed.append(f"part_{at}_{part}")
-        grouped = raw.group_by([*keys, HASH, OWNER], use_threads=False).aggregate(asked)
-        table = in_order(grouped, [*keys, HASH, OWNER], asked, renamed)
+        table = aggregated(self.plan.finals, raw, [*keys, HASH, OWNER])
         (batch,) = table.select(self.partial.names).cast(self.partial).combine_chunks().to_batches()
         self._append(batch)
 
@@ -222,7 +180,7 @@ class Finals(Plain):
         keys, until = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for stream, (rows, ts) in enumerate(self.promised(int(times.max()) - span)):
             if len(rows):
-                columns = self._keys(stream, rows)
+                columns = self.inputs.keys(stream, rows)
                 keys.append(hash_keys(columns, len(rows)).hashes)
                 until.append(ts + span)
         lives = lives_of(hashes, times, np.concatenate(keys), np.concatenate(until))
@@ -245,49 +203,7 @@ class Finals(Plain):
         self.index.append(ts[kept], keys[kept], rows[kept])
         self.next_row = first + batch.num_rows
 
-    def _columns(self, piece: Piece) -> pa.Table:
-        """What the aggregates need of a piece's rows: keys, their hash, times, values."""
-        streams = self.plan.streams
-        there = next(s for s, rows in enumerate(piece.rows) if rows is not None)
-        arrays: dict[str, pa.Array] = {}
-        keys = self._keys(there, piece.rows[there])
-        for at, column in enumerate(keys):
-            arrays[f"key_{at}"] = column
-        hashed = hash_keys(keys, len(piece.ts))
-        arrays[HASH] = pa.array(hashed.hashes)
-        arrays[LATEST] = pa.array(piece.ts)
-        for at, final in enumerate(self.plan.finals):
-            if final.stream is None or final.column is None:
-                continue
-            rows = piece.rows[final.stream]
-            kind = expressions.resolve(streams[final.stream].schema, final.column)
-            arrays[f"value_{at}"] = (
-                pa.nulls(len(piece.ts), kind)
-                if rows is None
-                else self.payloads[final.stream].column(final.column, rows)
-            )
-        table = pa.table(arrays)
-        # A null key is never punctuated, so it never ends.
-        return table if hashed.null is None else table.filter(pa.array(~hashed.null))
-
-    def _keys(self, stream: int, rows: Rows | None) -> list[pa.Array]:
-        """The key columns of some rows, in the types of the result's."""
-        assert rows is not None
-        plan = self.plan
-        kinds = [field.type for field in list(self.schema)[: len(plan.streams[0].key or ())]]
-        payload = self.payloads[stream]
-        return [
-            payload.column(path, rows).cast(kind)
-            for path, kind in zip(plan.streams[stream].key or (), kinds, strict=True)
-        ]
-
     # -- ends ------------------------------------------------------------------------------
-
-    def _ended(self, piece: Piece) -> tuple[NDArray[np.int64], list[pa.Array]]:
-        """The hashes and columns of keys that ended."""
-        said = next(s for s, rows in enumerate(piece.rows) if rows is not None)
-        keys = self._keys(said, piece.rows[said])
-        return hash_keys(keys, len(piece.ts)).hashes, keys
 
     def _finish(
         self, hashes: NDArray[np.int64], until: NDArray[np.int64], keys: Sequence[pa.Array]
@@ -315,7 +231,7 @@ class Finals(Plain):
 
     def _merge(self, taken: pa.Table, keys: Sequence[pa.Array]) -> pa.RecordBatch:
         """One row for each owner, with the key that its punctuation names."""
-        table = self._together(taken, [OWNER])
+        table = together(self.plan.finals, taken, [OWNER])
         owners = table.column(OWNER).combine_chunks()
         arrays = [key.take(owners) for key in keys]
         values = [value_of(table, at, final) for at, final in enumerate(self.plan.finals)]
@@ -323,17 +239,6 @@ class Finals(Plain):
         arrays += [value.combine_chunks() for value in values]
         cast = [a.cast(f.type) for a, f in zip(arrays, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=self.schema)
-
-    def _together(self, rows: pa.Table, by: list[str]) -> pa.Table:
-        """One partial row for each group."""
-        asked: list[tuple[str | list[str], str]] = [(LATEST, "max"), (FIRST, "min")]
-        renamed = [*by, LATEST, FIRST]
-        for at, final in enumerate(self.plan.finals):
-            for part, (_, function) in enumerate(PARTS[final.function]):
-                asked.append((f"part_{at}_{part}", function))
-                renamed.append(f"part_{at}_{part}")
-        grouped = rows.group_by(by, use_threads=False).aggregate(asked)
-        return in_order(grouped, by, asked, renamed)
 
     def oldest(self) -> int:
         """The smallest number of a partial row that is held."""
@@ -363,7 +268,7 @@ class Finals(Plain):
         gaps = np.minimum(gaps_to_newest(hashes, times, self.plan.span), MOST_GAPS - 1)
         left = left.append_column(OWNER, pa.array(lives)).append_column(GAP, pa.array(gaps))
         keys = [name for name in self.partial.names if name.startswith("key_")]
-        merged = self._together(left, [*keys, HASH, OWNER, GAP])
+        merged = together(self.plan.finals, left, [*keys, HASH, OWNER, GAP])
         return merged.select(self.partial.names).cast(self.partial)
 
     def renew(self) -> None:

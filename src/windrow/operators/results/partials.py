@@ -132,18 +132,39 @@ def gaps_to_newest(
     return found
 
 
-def in_order(
-    grouped: pa.Table,
-    keys: Sequence[str],
-    asked: Sequence[tuple[object, str]],
-    names: Sequence[str],
-) -> pa.Table:
-    """A grouped table's columns under new names, whichever side Arrow puts the keys on."""
-    values = [f"{column}_{function}" for column, function in asked]
-    order = [*keys, *values]
-    # The same aggregate of the same column twice has one name; both are the same values.
+#: A column and an Arrow aggregate of it, and what the result is called.
+Asked = tuple[str, str, str]
+
+
+def aggregated(finals: Sequence[Final], results: pa.Table, by: list[str]) -> pa.Table:
+    """A partial row for each group of results."""
+    asked: list[Asked] = [(LATEST, "max", LATEST), (LATEST, "min", FIRST)]
+    for at, final in enumerate(finals):
+        value = f"value_{at}"
+        column = value if value in results.column_names else HASH
+        for part, (function, _) in enumerate(PARTS[final.function]):
+            asked.append((column, function, f"part_{at}_{part}"))
+    return _grouped(results, by, asked)
+
+
+def together(finals: Sequence[Final], partials: pa.Table, by: list[str]) -> pa.Table:
+    """One partial row for each group of them."""
+    asked: list[Asked] = [(LATEST, "max", LATEST), (FIRST, "min", FIRST)]
+    for at, final in enumerate(finals):
+        for part, (_, function) in enumerate(PARTS[final.function]):
+            asked.append((f"part_{at}_{part}", function, f"part_{at}_{part}"))
+    return _grouped(partials, by, asked)
+
+
+def _grouped(rows: pa.Table, by: list[str], asked: Sequence[Asked]) -> pa.Table:
+    """The groups' columns, then the aggregates under their names."""
+    wanted = [(column, function) for column, function, _ in asked]
+    grouped = rows.group_by(by, use_threads=False).aggregate(wanted)
+    # The same aggregate of the same column twice has one name; both are the same values. And Arrow
+    # may put the groups' columns on either side.
+    order = [*by, *(f"{column}_{function}" for column, function in wanted)]
     arrays = [grouped.column(grouped.column_names.index(name)) for name in order]
-    return pa.Table.from_arrays(arrays, names=list(names))
+    return pa.Table.from_arrays(arrays, names=[*by, *(name for _, _, name in asked)])
 
 
 def value_of(table: pa.Table, at: int, final: Final) -> pa.ChunkedArray:
