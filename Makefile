@@ -54,11 +54,12 @@ test-versions: ## a short Spark suite on the oldest and the newest Spark that is
 	    $$venv/bin/python -m pytest -q -m versions tests/spark tests/connect --durations=5 || exit; \
 	done
 
-check: $(READY) ## ruff, mypy and the import contracts
+check: $(READY) ## ruff, mypy, the import contracts and the size of files and functions
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -q tests/test_shape.py
 
 bench: $(READY) ## the benchmarks, as ratios within one run
 	@$(BIN)/windrow bench

@@ -1,7 +1,7 @@
 """What punctuations do to the lists: purge, expiry with rings and flags, compaction.
 
-The order is always the same: rows leave first, then their key ends. A punctuation acts between two
-streams: its own, and its partner.
+The order is always the same: rows leave first, then their key ends. A punctuation acts between its
+own stream and a partner.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.steps import expire, leave
-from windrow.kernels.task import DONE, FULL, GROW, NEVER, RUNG, Element, Task, progress_at
+from windrow.kernels.task import (
+    DONE,
+    FULL,
+    GROW,
+    NEVER,
+    RUNG,
+    Element,
+    Task,
+    passed_at,
+    progress_at,
+)
 
 #: A list shorter than this is not worth compacting.
 LEAST_COMPACTED = 64
@@ -163,12 +173,11 @@ def too_empty(s: ls.ListArrays, lst: int) -> bool:
 
 
 @kernel
-def act(task: Task, said: Punctuations, first: int, by: Element) -> int:
-    """A punctuation acts on the lists of its part, from `first` on.
+def act(task: Task, said: Punctuations, first: int, by: Element, partner: int) -> int:
+    """A punctuation acts on its stream's list and a partner's, of the part from list `first` on.
 
     FULL or GROW: call again; what is done is not done twice.
     """
-    partner = 1 - by.stream
     own, other = first + by.stream, first + partner
     t, key, nodes, span = by.t, by.key, said.nodes, task.rules[0].span
     met = inodes.find(nodes, other, key, t - span, t + span)
@@ -186,7 +195,7 @@ def act(task: Task, said: Punctuations, first: int, by: Element) -> int:
     if not has_room(task, said):
         return FULL
     if met >= 0:
-        meet(task, said, other, met, by)
+        meet(task, said, other, met, by, partner)
     if nodes.meta[other, ls.LOW] < nodes.meta[other, ls.NEXT]:
         # Flags of another life of the key may have lost their last tuple as well.
         passed = progress_at(task, by.stream, t)
@@ -201,10 +210,10 @@ def act(task: Task, said: Punctuations, first: int, by: Element) -> int:
 
 
 @inlined
-def meet(task: Task, said: Punctuations, other: int, met: int, by: Element) -> None:
+def meet(task: Task, said: Punctuations, other: int, met: int, by: Element, partner: int) -> None:
     """The other stream has punctuated the key before: the key ends, and the other's I-Node goes."""
     its_t, _, value, _ = ls.read(said.nodes, other, met)
-    partner, its_row = 1 - by.stream, inodes.row_of(value)
+    its_row = inodes.row_of(value)
     its = Element(partner, its_t, by.key, its_row)
     ends.touch(task, said, ends.ASKED, its, by.stream, by.row)
     if inodes.flag_of(value) == inodes.PUNCTUATED:
@@ -243,7 +252,7 @@ def flag(task: Task, said: Punctuations, own: int, by: Element) -> int:
         return GROW
     ends.tell_flag(task, said, ends.FLAGGED, by, mark)
     if over:
-        passed = min(progress_at(task, 1 - stream, t), task.rules[0].seen)
+        passed = min(passed_at(task, stream, t), task.rules[0].seen)
         latest = max(t, min(t + task.asked[stream].reach, passed))
         ends.end_key(task, said, stream, by.row, latest, ends.EARLY)
     elif last >= 0:

@@ -37,6 +37,10 @@ Records = np.recarray[Any, np.dtype[Any]]
 #: may also return RUNG: it dropped the last tuple of a punctuated key.
 DONE, FULL, GROW, RUNG = range(4)
 
+#: How many tuples ahead heads and records are fetched. Without it a state larger than the cache
+#: costs a wait for memory at each touch; `benchmarks/state_growth.py` shows what is left of it.
+FAR, NEAR = 16, 8
+
 #: Later than any time; and, negated, earlier.
 NEVER = 2**63 - 1
 
@@ -199,6 +203,12 @@ def new(streams: int, rows: int) -> Task:
             np.empty((2 * streams, rows), np.int64), np.empty((4, rows), np.int64), none.copy()
         ),
     )
+
+
+@inlined
+def element(batch: Batch, stream: int, at: int) -> Element:
+    """The tuple at a place of the batch."""
+    return Element(stream, batch.tuples[at, 0], batch.tuples[at, 1], batch.tuples[at, 2])
 
 
 @inlined

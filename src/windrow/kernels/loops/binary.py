@@ -1,15 +1,20 @@
-"""What the loops over two streams share: which tuple is next, and what it will touch."""
+"""What the loops over two streams share: which tuple is next, and what it will touch.
+
+That there are two is known to these loops alone; all else of the kernels counts streams.
+"""
 
 from __future__ import annotations
 
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, prefetch
 from windrow.kernels.steps import match
-from windrow.kernels.task import DONE, FULL, NEVER, Batch, Element, Task
+from windrow.kernels.task import DONE, FAR, FULL, NEAR, NEVER, Batch, Element, Task
 
-#: How many tuples ahead heads and records are fetched. Without it a state larger than the cache
-#: costs a wait for memory at each touch; `benchmarks/state_growth.py` shows what is left of it.
-FAR, NEAR = 16, 8
+
+@inlined
+def partner_of(stream: int) -> int:
+    """Of two streams, the other one."""
+    return 1 - stream
 
 
 @inlined
@@ -40,18 +45,12 @@ def look_ahead(batch: Batch, at: int, s: ls.ListArrays, own: int, other: int) ->
 
 
 @inlined
-def element(batch: Batch, stream: int, at: int) -> Element:
-    """The tuple at a place of the batch."""
-    return Element(stream, batch.tuples[at, 0], batch.tuples[at, 1], batch.tuples[at, 2])
-
-
-@inlined
 def scan(task: Task, lst: int, new: Element, earliest: int, latest: int) -> int:
     """Probe a list of the partner, from where the scan stands, and report what is found.
 
     FULL: the buffer is.
     """
-    now, partner = task.stand[0], 1 - new.stream
+    now, partner = task.stand[0], partner_of(new.stream)
     status, seq = DONE, now.scan
     while seq >= 0:
         seq, ts, found, link, looked = ls.probe(task.lists, lst, new.key, earliest, latest, seq)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from windrow.kernels import lists as ls
 from windrow.kernels.cells import cell_of
 from windrow.kernels.jit import kernel
-from windrow.kernels.loops.binary import earliest, element, scan
+from windrow.kernels.loops.binary import earliest, partner_of, scan
 from windrow.kernels.steps import expire, store
 from windrow.kernels.task import (
     ALL,
@@ -34,6 +34,7 @@ from windrow.kernels.task import (
     STORING,
     Batch,
     Task,
+    element,
     passed_after,
     progress_at,
 )
@@ -58,7 +59,7 @@ def join_buckets(task: Task, batch: Batch) -> int:
         stream, at, t = earliest(batch, 0)
         if t == NEVER:
             break
-        new, partner = element(batch, stream, at), 1 - stream
+        new, partner = element(batch, stream, at), partner_of(stream)
         first = 2 * cell_of(new.key, buckets)
         own, other = first + stream, first + partner
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from windrow.kernels import forsake
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import inlined, kernel, prefetch
-from windrow.kernels.loops.binary import FAR, NEAR
 from windrow.kernels.steps import expire
-from windrow.kernels.task import DONE, FULL, NEVER, Batch, Task, passed_at
+from windrow.kernels.task import DONE, FAR, FULL, NEAR, NEVER, Batch, Task, passed_at
 
 
 @inlined

@@ -9,7 +9,6 @@ from __future__ import annotations
 from windrow.kernels.cells import cell_of
 from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
-from windrow.kernels.loops.binary import element
 from windrow.kernels.loops.many import earliest, expire_stream, finish_part
 from windrow.kernels.steps import store
 from windrow.kernels.task import (
@@ -25,6 +24,7 @@ from windrow.kernels.task import (
     STORING,
     Batch,
     Task,
+    element,
     passed_at,
 )
 

@@ -1,4 +1,4 @@
-"""The join of many streams with count windows; see `counted` for groups of equal times.
+"""The join of many streams with count windows; see `groups` for those of equal times.
 
 1. append the whole group, 2. expire, 3. let each tuple of the group search the others. Of
    tuples of one time it is the one of the last stream that finds the others: each once.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from windrow.kernels.combine import aim, bind, combine
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.loops.binary import element
-from windrow.kernels.loops.counted import FRESH_SCAN, expire_after, list_of, open_group
+from windrow.kernels.loops.groups import FRESH_SCAN, expire_after, list_of, open_group
 from windrow.kernels.loops.many import earliest
-from windrow.kernels.task import APPENDING, DONE, FULL, NEVER, Batch, Element, Task
+from windrow.kernels.task import APPENDING, DONE, FULL, NEVER, Batch, Element, Task, element
 
 
 @inlined

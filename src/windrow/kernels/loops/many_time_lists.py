@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
-from windrow.kernels.loops.binary import element
 from windrow.kernels.loops.many import earliest, expire_stream, finish_part, look_ahead
 from windrow.kernels.steps import store
 from windrow.kernels.task import (
@@ -24,6 +23,7 @@ from windrow.kernels.task import (
     SCANNING,
     Batch,
     Task,
+    element,
     passed_at,
 )
 

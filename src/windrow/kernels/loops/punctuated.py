@@ -23,7 +23,7 @@ from windrow.kernels import ends, inodes, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.loops.binary import earliest, element, look_ahead, scan
+from windrow.kernels.loops.binary import earliest, look_ahead, partner_of, scan
 from windrow.kernels.steps import leave, settled, store
 from windrow.kernels.task import (
     ARRIVED,
@@ -38,6 +38,7 @@ from windrow.kernels.task import (
     Batch,
     Element,
     Task,
+    element,
     passed_after,
     progress_at,
 )
@@ -64,7 +65,7 @@ def act(task: Task, said: Punctuations, part: int, first: int) -> int:
     """Let the next punctuation of a part act; see whether a list is worth compacting then."""
     at, events = said.at[part], said.events
     by = Element(events[at, 3], events[at, 0], events[at, 1], events[at, 2])
-    status = purge.act(task, said, first, by)
+    status = purge.act(task, said, first, by, partner_of(by.stream))
     if status == DONE:
         task.counted[by.stream].acted += 1
         said.at[part] = at + 1
@@ -89,7 +90,7 @@ def to_be_compacted(task: Task, said: Punctuations, first: int) -> None:
 @inlined
 def arrive(task: Task, said: Punctuations, first: int, new: Element) -> int:
     """Steps 1 to 3. ASIDE: the tuple broke a promise, or is skipped. FULL: a buffer is."""
-    asked, stream, partner = task.asked, new.stream, 1 - new.stream
+    asked, stream, partner = task.asked, new.stream, partner_of(new.stream)
     own, other = first + stream, first + partner
     status = DONE
     bound = progress_at(task, stream, new.t)
@@ -124,7 +125,8 @@ def ask_nodes(task: Task, said: Punctuations, own: int, other: int, new: Element
             if task.asked[new.stream].preserved and not leave(task, new.stream, new.row, new.t):
                 status = FULL
             else:
-                ends.touch(task, said, ends.REMOVED, new, 1 - new.stream, inodes.row_of(value))
+                partner = partner_of(new.stream)
+                ends.touch(task, said, ends.REMOVED, new, partner, inodes.row_of(value))
                 task.counted[new.stream].skipped += 1
     return status
 
@@ -132,7 +134,7 @@ def ask_nodes(task: Task, said: Punctuations, own: int, other: int, new: Element
 @inlined
 def probe(task: Task, said: Punctuations, other: int, new: Element) -> int:
     """Step 4, first half. FULL: the buffer is."""
-    oldest = new.t - task.asked[1 - new.stream].reach
+    oldest = new.t - task.asked[partner_of(new.stream)].reach
     latest = new.t + task.asked[new.stream].reach
     met = task.stand[0].met
     if met >= 0:
@@ -145,7 +147,7 @@ def probe(task: Task, said: Punctuations, other: int, new: Element) -> int:
 @inlined
 def settle(task: Task, said: Punctuations, first: int, new: Element) -> int:
     """Step 4, after the probe: store the tuple, or let it go."""
-    stream, partner = new.stream, 1 - new.stream
+    stream, partner = new.stream, partner_of(new.stream)
     met, passed = task.stand[0].met, progress_at(task, partner, new.t)
     over = new.t + task.asked[stream].reach < passed
     status = DONE
@@ -201,7 +203,7 @@ def join_punctuated(task: Task, batch: Batch, said: Punctuations) -> int:
                     continue
             if t == NEVER:
                 break
-            own, other = first + stream, first + 1 - stream
+            own, other = first + stream, first + partner_of(stream)
             new = element(batch, stream, at)
             if now.step == ARRIVED:
                 look_ahead(batch, at, task.lists, own, other)

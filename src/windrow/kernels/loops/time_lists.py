@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from windrow.kernels import lists as ls
 from windrow.kernels.jit import kernel
-from windrow.kernels.loops.binary import earliest, element, look_ahead, scan
+from windrow.kernels.loops.binary import earliest, look_ahead, partner_of, scan
 from windrow.kernels.steps import expire, store
 from windrow.kernels.task import (
     ARRIVED,
@@ -27,6 +27,7 @@ from windrow.kernels.task import (
     STORING,
     Batch,
     Task,
+    element,
     passed_after,
     progress_at,
 )
@@ -44,7 +45,7 @@ def join_time_lists(task: Task, batch: Batch) -> int:
             stream, at, t = earliest(batch, first)
             if t == NEVER:
                 break
-            new, partner = element(batch, stream, at), 1 - stream
+            new, partner = element(batch, stream, at), partner_of(stream)
             own, other = first + stream, first + partner
             passed = progress_at(task, partner, t)
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.loops.counted import KEYLESS, MUTE
+from windrow.kernels.loops.groups import KEYLESS, MUTE
 from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
 from windrow.model import CountWindow, Window
 from windrow.operators.arrivals import Arrivals
