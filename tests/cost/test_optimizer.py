@@ -12,6 +12,7 @@ from windrow.model import BEGINNING, CountWindow, JoinPlan, Stream, TimeWindow
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.retention import within
 from windrow.workload import Uniform, Zipf, arrivals
 
 SECOND = 1_000_000
@@ -174,7 +175,7 @@ def test_statistics_are_cheap() -> None:
 def seconds(choice: Choice, window: int, sides) -> float:
     best = float("inf")
     for _ in range(5):
-        config = JoinConfig("inner", (window, window), (False, False))
+        config = JoinConfig("inner", within((window, window)), (False, False))
         join = WindowJoin(config, choice.layout).begin()
         started = time.perf_counter()
         end = 60 * SECOND

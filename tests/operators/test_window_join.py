@@ -15,6 +15,7 @@ from windrow.operators.gate import Passed
 from windrow.operators.join import window
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.retention import within
 from windrow.state.join_state import Layout
 from windrow.state.room import HEAP
 from windrow.testing import contract
@@ -61,7 +62,7 @@ def operator(structure, parts, invalidation) -> OperatorUnderTest:
         holds = question.verify
         verify = None if holds is None else lambda rows: holds(*rows)
         config = JoinConfig(
-            question.how, question.reaches, question.preserved, invalidation, verify
+            question.how, within(question.reaches), question.preserved, invalidation, verify
         )
         return Fed(WindowJoin(config, Layout(2, structure, parts)).begin())
 

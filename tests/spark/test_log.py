@@ -11,7 +11,7 @@ from windrow.spark.log.directory import Directory
 from windrow.spark.log.log import Log
 from windrow.testing import assert_same_rows, cases, duckdb_join, naive_batches, naive_join
 
-from .buckets import Run, arenas, plan_of, run_case, stream_table
+from .buckets import Run, arenas, batches, plan_of, run_case, stream_table
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 
@@ -147,6 +147,25 @@ def test_a_count_windows_log_does_not_grow(monkeypatch):
         directory = Directory.from_text(store.text)
         assert sum(entry.rows for entry in directory.chunks) <= 20 + 2
     run.finish()
+
+
+def test_a_time_window_beside_a_count_window_lets_its_chunks_go():
+    """Of the counted stream only the rows that follow tell what is over."""
+    tables = [stream_table(list(range(step, 30_000 + step, 100))) for step in (0, 50)]
+    a = wr.stream(tables[0], name="a", key="k", time="t", window=wr.rows(2))
+    b = wr.stream(tables[1], name="b", key="k", time="t", window="1 millisecond")
+    most = 0
+    with arenas() as folder:
+        run = Run(wr.plan(a, b, how="full"), folder)
+        for at, batch in enumerate(batches((a, b), 1)):
+            run.batch(batch, lose=at % 7 == 0)
+            kept = [Directory.from_text(store.text) for store in run.stores]
+            most = max(most, *(sum(entry.rows for entry in each.of(1)) for each in kept))
+        run.end()
+    # Eleven are within reach, and two wait for the other stream; merged chunks leave together.
+    assert 11 <= most <= 13 + 2 * Log.MERGED_AT_ONCE
+    assert sum(entry.rows for each in kept for entry in each.of(0)) == 300
+    assert_same_rows(run.results(), naive_join(a, b, how="full"))
 
 
 # -- other windows after a restart -------------------------------------------------------------

@@ -30,6 +30,7 @@ from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.retention import within
 from windrow.state.join_state import Layout, Structure
 from windrow.workload.arrivals import MICROS, arrivals
 
@@ -182,7 +183,7 @@ def _burst(method: Method, repeats: int) -> float:
 
 
 def _join(method: Method, reach: int, expected: int) -> WindowJoin:
-    config = JoinConfig("inner", (reach, reach), (False, False), method.invalidation)
+    config = JoinConfig("inner", within((reach, reach)), (False, False), method.invalidation)
     return WindowJoin(config, Layout(2, method.structure, method.parts, expected)).begin()
 
 

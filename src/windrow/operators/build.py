@@ -15,6 +15,7 @@ from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
 from windrow.operators.join.shared import SharedConfig, SharedJoin
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.payload import Payload, Rows
+from windrow.operators.retention import retentions
 from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.join_state import Layout
 from windrow.state.numbers import SameKey
@@ -40,7 +41,7 @@ def join_of(
         return SharedJoin(SharedConfig(len(plan.streams), plan.schedule, judge), layout)
     config = JoinConfig(
         how=plan.how,
-        reaches=plan.reaches,
+        kept=retentions(plan),
         preserved=plan.preserved,
         invalidation=plan.invalidation,
         same=None if payloads[0].exact else same_as_first(payloads),
@@ -59,9 +60,9 @@ def join_of(
     if not plan.counted:
         return WindowJoin(config, layout, coming)
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
-    windows, nulls = [s.window for s in plan.streams], [p.null_keys for p in payloads]
+    nulls = [payload.null_keys for payload in payloads]
     mutes = [mutes_of(*each) for each in zip(plan.streams, payloads, strict=True)]
-    return CountJoin(config, layout, windows, nulls, mutes, same, coming)
+    return CountJoin(config, layout, nulls, mutes, same, coming)
 
 
 def mutes_of(stream: Stream, payload: Payload) -> Nulls:

@@ -28,6 +28,7 @@ from windrow.model import BEGINNING, Invalidation
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.retention import within
 from windrow.state.join_state import Layout, Structure
 from windrow.workload import arrivals, selectivity
 from windrow.workload.arrivals import MICROS
@@ -167,7 +168,7 @@ def _run(setup: Setup, way: Way) -> Run:
 
 def _join(setup: Setup, way: Way) -> WindowJoin:
     reach = round(setup.window * MICROS)
-    config = JoinConfig("inner", (reach, reach), (False, False), way.invalidation)
+    config = JoinConfig("inner", within((reach, reach)), (False, False), way.invalidation)
     return WindowJoin(config, Layout(2, way.structure, way.parts, setup.live)).begin()
 
 

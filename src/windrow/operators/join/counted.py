@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from windrow.kernels.loops.groups import KEYLESS, MUTE
 from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
-from windrow.model import CountWindow, Window
 from windrow.operators.arrivals import Arrivals
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Handover
@@ -32,7 +31,6 @@ class CountJoin(WindowJoin):
 
     Parameters
     ----------
-    windows: the streams' windows.
     nulls: per stream, which of some row ids have a null key. They match nothing, but where the
         window counts the whole stream they count.
     mutes: per stream, which of some row ids are mute. They match nothing, but they count.
@@ -43,20 +41,16 @@ class CountJoin(WindowJoin):
         self,
         config: JoinConfig,
         layout: Layout,
-        windows: Sequence[Window | None],
         nulls: Sequence[Nulls],
         mutes: Sequence[Nulls],
         same: Sequence[SameKey] | None,
         coming: Coming | None = None,
     ) -> None:
         super().__init__(config, layout, coming)
-        self.kinds = [_kind(window) for window in windows]
+        self.kinds = [int(kind) for kind in self._task.asked.kind]
         self.nulls = nulls
         self.mutes = mutes
         self.same = same
-        asked = self._task.asked
-        asked.kind = self.kinds
-        asked.count = [window.n if isinstance(window, CountWindow) else 0 for window in windows]
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state and no key known."""
@@ -119,9 +113,3 @@ class CountJoin(WindowJoin):
         """Go on with the arrays of `handover`, in place."""
         super().attach(arrays, facts, room)
         self.numbers = KeyNumbers.attach(arrays, facts, room)
-
-
-def _kind(window: Window | None) -> int:
-    if isinstance(window, CountWindow):
-        return PER_KEY if window.per == "key" else PER_STREAM
-    return BY_TIME

@@ -33,6 +33,7 @@ from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.search import Search, bound_rows
+from windrow.operators.retention import Retention
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
 from windrow.state.room import HEAP, Room
@@ -57,6 +58,7 @@ BUFFER_ROWS = 1 << 17
 class JoinConfig:
     """What the operator needs to know of a plan.
 
+    kept: what it keeps of each stream.
     same: compares the keys of candidates; None where equal hashes are equal keys.
     parts: the parts of the condition about several streams.
     logged: whether there is a log. It wants to know which rows leave the state before their time
@@ -64,7 +66,7 @@ class JoinConfig:
     """
 
     how: How
-    reaches: tuple[int, ...]
+    kept: tuple[Retention, ...]
     preserved: tuple[bool, ...]
     invalidation: Invalidation = "time-list"
     same: Verify | None = None
@@ -106,12 +108,14 @@ class WindowJoin:
         self.state = JoinState(self.layout, room)
         self.flags = Flags(self.layout.streams, room)
         #: By stream, the rows that have left before their time since this was last emptied.
-        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in self.config.reaches]
+        self.removed: list[list[NDArray[np.int64]]] = [[] for _ in self.config.kept]
         return self
 
     def _new_task(self) -> Task:
         config, made = self.config, task.new(self.layout.streams, BUFFER_ROWS)
-        made.asked.reach, made.asked.preserved = config.reaches, config.preserved
+        made.asked.preserved = config.preserved
+        for asked, kept in zip(made.asked, config.kept, strict=True):
+            kept.ask(asked)
         made.rules.mark = config.settled and config.flagged
         if config.settled and config.how in ("semi", "anti"):
             made.rules.emit = task.EMIT_NOTHING if config.how == "anti" else task.EMIT_FIRST
@@ -274,7 +278,7 @@ class WindowJoin:
     def _matched(self, matches: NDArray[np.int64], parts: Sequence[Part]) -> Iterator[Piece]:
         """Judge candidates, keep flags, and give out those that match."""
         self.candidates += matches.shape[1]
-        how, streams = self.config.how, len(self.config.reaches)
+        how, streams = self.config.how, len(self.config.kept)
         if not self.config.settled:
             if self.config.same is not None:
                 matches = matches[:, self.config.same(list(matches[:streams]))]
@@ -303,7 +307,7 @@ class WindowJoin:
         gone = gone[:, ~self.flags.get(stream, gone[0])]
         if gone.shape[1]:
             self.unmatched += gone.shape[1]
-            yield Piece.alone("unmatched", len(self.config.reaches), stream, gone[0], gone[1])
+            yield Piece.alone("unmatched", len(self.config.kept), stream, gone[0], gone[1])
 
     def take_removed(self, stream: int) -> NDArray[np.int64]:
         """The rows that have left before their time since this was last asked."""
@@ -334,7 +338,7 @@ class WindowJoin:
         self.state = JoinState.attach(self.layout, facts["parts"], arrays, room)
         self.flags = Flags.attach(arrays, facts, room)
         self.search.attach(facts)
-        self.removed = [[] for _ in self.config.reaches]
+        self.removed = [[] for _ in self.config.kept]
 
     def figures(self) -> Figures:
         """What it stores, and what it has done."""

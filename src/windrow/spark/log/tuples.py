@@ -61,8 +61,7 @@ class Tuples:
         for stream in self.streams:
             for part in arrived[stream]:
                 self._append_if_stored(stream, part, progress)
-            if not log.plan.counted:
-                log.forget(before(log.directory, stream, self._bound(stream)))
+            log.forget(before(log.directory, stream, self._bound(stream)))
             if wants_matches(log, stream):
                 log.log_rows(MATCHED, stream, self.pipeline.join.flags.news(stream))
             if not log.plan.punctuated:
@@ -101,7 +100,9 @@ class Tuples:
             return released - max(reach, span or 0, 0) - disorder
         if span is not None:
             return min(directory.progress) - span
-        return of_the_others(directory.progress, stream) - reach
+        # Where input waits, it is needed until all have passed it.
+        passed = of_the_others(self.pipeline.gate.joined, stream)
+        return self.pipeline.join.config.kept[stream].bound(passed)
 
     # -- reading ---------------------------------------------------------------------------
 
