@@ -11,10 +11,8 @@ from windrow.cost.paper1 import (
     invalidation_comparisons,
     stale_per_bucket,
     stale_tuples,
-    whj_half,
     whj_invalidating,
     whj_total,
-    wnl_half,
     wnl_total,
 )
 
@@ -31,11 +29,11 @@ def test_equation_2_by_hand() -> None:
 
 
 @pytest.mark.parametrize("N", [1, 7, 100])
-def test_totals_are_the_sums_of_their_halves(N: int) -> None:
-    halves = whj_half(10, 20, 60, N, C) + whj_half(20, 10, 30, N, C)
-    assert whj_total(10, 20, 30, 60, N, C) == pytest.approx(halves)
-    halves = wnl_half(10, 20, 60, C) + wnl_half(20, 10, 30, C)
-    assert wnl_total(10, 20, 30, 60, C) == pytest.approx(halves)
+def test_totals_are_equations_1_and_2(N: int) -> None:
+    """(λ_A + λ_B) (C_v + C_i) + λ_A λ_B (T_A + T_B) C_s, the last term by the buckets."""
+    rest, scans = (10 + 20) * (C.invalidate + C.insert), 10 * 20 * (30 + 60) * C.scan
+    assert wnl_total(10, 20, 30, 60, C) == pytest.approx(rest + scans)
+    assert whj_total(10, 20, 30, 60, N, C) == pytest.approx(rest + scans / N)
 
 
 def test_cost_is_linear_in_one_rate() -> None:

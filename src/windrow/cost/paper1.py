@@ -56,11 +56,10 @@ def wnl_half(λ_A: float, λ_B: float, T_B: float, C: Constants) -> float:
 def wnl_total(λ_A: float, λ_B: float, T_A: float, T_B: float, C: Constants) -> float:
     """Nested loops, both streams: Equation (1), the sum of the two half costs.
 
-    >>> C = Constants(scan=1, insert=5, invalidate=3)
-    >>> wnl_total(10, 20, 30, 60, C) == wnl_half(10, 20, 60, C) + wnl_half(20, 10, 30, C)
-    True
+    >>> wnl_total(10, 20, 30, 60, Constants(scan=1, insert=5, invalidate=3))
+    18240
     """
-    return (λ_A + λ_B) * (C.invalidate + C.insert) + λ_A * λ_B * (T_A + T_B) * C.scan
+    return wnl_half(λ_A, λ_B, T_B, C) + wnl_half(λ_B, λ_A, T_A, C)
 
 
 def whj_half(λ_A: float, λ_B: float, T_B: float, N: float, C: Constants) -> float:
@@ -79,7 +78,7 @@ def whj_total(λ_A: float, λ_B: float, T_A: float, T_B: float, N: float, C: Con
     >>> whj_total(10, 20, 30, 60, 1, C) == wnl_total(10, 20, 30, 60, C)
     True
     """
-    return (λ_A + λ_B) * (C.invalidate + C.insert) + λ_A * λ_B / N * (T_A + T_B) * C.scan
+    return whj_half(λ_A, λ_B, T_B, N, C) + whj_half(λ_B, λ_A, T_A, N, C)
 
 
 def effective_buckets(N: float, distinct: float) -> float:
