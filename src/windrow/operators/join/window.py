@@ -297,7 +297,9 @@ class WindowJoin:
         if how == "semi":
             yield Piece.alone("match", streams, 0, matches[0].copy(), matches[streams].copy())
             return
-        rows, times = matches[:streams].copy(), matches[streams:].copy()
+        # Of the buffer one copy, because the pages of small ones cost more than the copying.
+        kept = matches.copy() if self.config.settled else np.ascontiguousarray(matches)
+        rows, times = kept[:streams], kept[streams:]
         yield Piece("match", tuple(rows), times.max(axis=0), tuple(times))
 
     def _left(self, stream: int, gone: NDArray[np.int64]) -> Iterator[Piece]:
