@@ -81,7 +81,7 @@ def bound(task: Task, level: int, row: int, ts: int) -> None:
 @inlined
 def wanted(task: Task, stream: int, row: int) -> bool:
     """Does it matter what else a row makes results with? Of semi and anti joins, only once."""
-    once = stream == 0 and task.rules[0].once != 0
+    once = task.rules[0].once != 0 and stream == 0
     return not (once and task.matched.flags[flag_at(task, 0, row)] != 0)
 
 

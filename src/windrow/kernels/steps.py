@@ -28,30 +28,26 @@ def expire(task: Task, lst: int, stream: int, keep_from: int) -> int:
     Preserved tuples that nothing has matched leave. FULL: their buffer is. RUNG: the tuple just
     dropped was the last of a punctuated key; see to that and call again.
     """
-    s, status, ended = task.lists, DONE, False
-    while not ended and s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
+    s = task.lists
+    while s.meta[lst, ls.LOW] < s.meta[lst, ls.NEXT]:
         low = s.meta[lst, ls.LOW]
         ts, key, row, _ = ls.read(s, lst, low)
+        if ts >= keep_from and row != ls.EMPTY:
+            task.work[0].checks += 1
+            return DONE
         if row == ls.EMPTY:
-            ls.drop_oldest(s, lst)
             s.meta[lst, ls.DEAD] -= 1
-            task.work[0].checks += 1
-        elif ts >= keep_from:
-            task.work[0].checks += 1
-            ended = True
-        elif task.asked[stream].preserved and not leave(task, stream, row & ~ls.RING, ts):
-            status = FULL
-            ended = True
         else:
-            if row & ls.RING:
-                task.stand[0].rung_key = key
-                task.stand[0].rung_time = ts if low >= s.meta[lst, ls.DISORDER] else keep_from - 1
-                status = RUNG
-                ended = True
-            ls.drop_oldest(s, lst)
-            task.work[0].checks += 1
+            if task.asked[stream].preserved and not leave(task, stream, row & ~ls.RING, ts):
+                return FULL
             task.counted[stream].dropped += 1
-    return status
+        ls.drop_oldest(s, lst)
+        task.work[0].checks += 1
+        if row != ls.EMPTY and row & ls.RING:
+            task.stand[0].rung_key = key
+            task.stand[0].rung_time = ts if low >= s.meta[lst, ls.DISORDER] else keep_from - 1
+            return RUNG
+    return DONE
 
 
 @inlined
@@ -95,7 +91,8 @@ def match(task: Task, new: Element, partner: int, found: int, ts: int) -> bool:
 @inlined
 def settled(task: Task, new: Element) -> bool:
     """Is a tuple's fate known already? Of semi and anti joins, by its first match."""
-    settles = new.stream == 0 and task.rules[0].mark != 0 and task.rules[0].emit != EMIT_PAIRS
+    # The stream is asked last: which it is is a coin toss, and a branch on it would often be wrong.
+    settles = task.rules[0].mark != 0 and task.rules[0].emit != EMIT_PAIRS and new.stream == 0
     return settles and task.matched.flags[flag_at(task, new.stream, new.row)] != 0
 
 

@@ -51,16 +51,17 @@ def scan(task: Task, lst: int, new: Element, earliest: int, latest: int) -> int:
     FULL: the buffer is.
     """
     now, partner = task.stand[0], partner_of(new.stream)
-    status, seq = DONE, now.scan
+    status, seq, compared = DONE, now.scan, 0
     while seq >= 0:
         seq, ts, found, link, looked = ls.probe(task.lists, lst, new.key, earliest, latest, seq)
-        task.work[0].comparisons += looked
+        compared += looked
         if seq >= 0:
             if match(task, new, partner, found, ts):
                 seq = link
             else:
                 # It is looked at again.
-                task.work[0].comparisons -= 1
+                compared -= 1
                 now.scan = seq
                 status, seq = FULL, -1
+    task.work[0].comparisons += compared
     return status

@@ -46,7 +46,7 @@ def look_ahead(batch: Batch, task: Task, at: int, first: int, stream: int) -> No
 @inlined
 def expire_stream(task: Task, first: int, stream: int, t: int) -> int:
     """Drop what all others have passed of a stream's list, while the batch is at time t."""
-    if stream > 0 and task.rules[0].forsake:
+    if task.rules[0].forsake and stream > 0:
         return forsake.expire_asking(task, first, stream, t)
     keep_from = passed_at(task, stream, t) - task.asked[stream].reach
     return expire(task, first + stream, stream, keep_from)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from windrow.kernels import lists as ls
 from windrow.kernels.combine import aim, bind, combine
 from windrow.kernels.jit import inlined, kernel, prefetch
-from windrow.kernels.loops.binary import FAR, NEAR
+from windrow.kernels.loops.binary import partner_of
 from windrow.kernels.sharing import (
     AFRESH,
     BEGAN,
@@ -44,8 +44,10 @@ from windrow.kernels.sharing import (
 from windrow.kernels.steps import expire
 from windrow.kernels.task import (
     DONE,
+    FAR,
     FULL,
     GROW,
+    NEAR,
     Element,
     Task,
     passed_after,
@@ -106,7 +108,7 @@ def look_ahead(task: Task, sharing: Sharing, at: int) -> None:
 @inlined
 def emit(task: Task, sharing: Sharing, new: Element, found: int, ts: int) -> bool:
     """Report a pair. False: no room."""
-    n, matches, partner = task.stand[0].matches, task.out.matches, 1 - new.stream
+    n, matches, partner = task.stand[0].matches, task.out.matches, partner_of(new.stream)
     if n == matches.shape[1]:
         return False
     turn = sharing.turn[0]
@@ -137,7 +139,7 @@ def in_order(s: ls.ListArrays, lst: int, mark: int, t: int) -> bool:
 @inlined
 def scan_pairs(task: Task, sharing: Sharing, new: Element, at: int) -> int:
     """Scan the partial window of a tuple in the list of its partner. FULL: the buffer is."""
-    turn, s, partner = sharing.turn[0], task.lists, 1 - new.stream
+    turn, s, partner = sharing.turn[0], task.lists, partner_of(new.stream)
     low, mark = s.meta[partner, ls.LOW], sharing.arrivals[at, MARKS + partner]
     chained = s.meta[partner, ls.HEADS] > 0
     if not turn.begun:

@@ -211,6 +211,10 @@ class WindowJoin:
         """Are tuples wanted that fail the condition's part about their stream alone?"""
         return False
 
+    def bound(self, stream: int, passed: int) -> int:
+        """A time that no stored tuple of a stream is before, once all others have passed that."""
+        return self.config.kept[stream].bound(passed)
+
     def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and times of a stream's punctuations before a time that are flags or act now."""
         none = np.empty(0, np.int64)

@@ -102,7 +102,7 @@ class Tuples:
             return min(directory.progress) - span
         # Where input waits, it is needed until all have passed it.
         passed = of_the_others(self.pipeline.gate.joined, stream)
-        return self.pipeline.join.config.kept[stream].bound(passed)
+        return self.pipeline.join.bound(stream, passed)
 
     # -- reading ---------------------------------------------------------------------------
 
