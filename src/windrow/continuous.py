@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from windrow import checks, duration
+from windrow import checks, duration, meeting
 from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
 from windrow.cql.status import Status, named, shown_window
@@ -74,7 +74,7 @@ class ContinuousQueries:
         self._budget = _scanned(budget)
         self._local: LocalQueries | None = None
         self._service: Service | None = None
-        if checks.one_engine(self._streams):
+        if meeting.one_engine(self._streams):
             if checkpoint is None:
                 raise WindrowError(
                     "checkpoint is not given; continuous queries on Spark keep in it what they "
@@ -100,7 +100,7 @@ class ContinuousQueries:
         if not isinstance(name, str) or not name.strip():
             raise WindrowError(f"name is {name!r}, expected text that names the query")
         query = compile_query(sql, name, self._streams)
-        checks.streams([self._streams[at] for at in query.streams])
+        meeting.streams([self._streams[at] for at in query.streams])
         if self._service is not None:
             if isinstance(query.window, CountWindow):
                 raise WindrowError(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.kernels.purge import LEAST_COMPACTED
+from windrow.kernels.compaction import LEAST_COMPACTED
 from windrow.testing import naive_join
 from windrow.testing.broken import (
     broken_cases,

@@ -23,9 +23,6 @@ from windrow.kernels.task import (
     progress_at,
 )
 
-#: A list shorter than this is not worth compacting.
-LEAST_COMPACTED = 64
-
 
 @kernel
 def end_orphans(
@@ -147,29 +144,6 @@ def expire_flags(task: Task, said: Punctuations, lst: int, stream: int) -> int:
             ends.end_key(task, said, stream, row, latest, ends.EARLY if early else ends.LAPSED)
         ls.drop_oldest(nodes, lst)
     return DONE
-
-
-@kernel
-def compact(s: ls.ListArrays, lst: int, stop: int) -> int:
-    """Append what is left before `stop` anew, in its order, so that the empty records go.
-
-    GROW: make room, and call again before anything else.
-    """
-    while s.meta[lst, ls.LOW] < stop:
-        ts, key, row, _ = ls.read(s, lst, s.meta[lst, ls.LOW])
-        if row == ls.EMPTY:
-            s.meta[lst, ls.DEAD] -= 1
-        elif not ls.append(s, lst, ts, key, row, 0):
-            return GROW
-        ls.drop_oldest(s, lst)
-    return DONE
-
-
-@inlined
-def too_empty(s: ls.ListArrays, lst: int) -> bool:
-    """Is half of a list empty, and is that worth the work?"""
-    dead = s.meta[lst, ls.DEAD]
-    return dead >= LEAST_COMPACTED and 2 * dead > s.meta[lst, ls.NEXT] - s.meta[lst, ls.LOW]
 
 
 @kernel

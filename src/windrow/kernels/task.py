@@ -36,6 +36,8 @@ Records = np.recarray[Any, np.dtype[Any]]
 #: Return values. FULL: empty the buffers and call again. GROW: give the state room first. A step
 #: may also return RUNG: it dropped the last tuple of a punctuated key.
 DONE, FULL, GROW, RUNG = range(4)
+#: What becomes of a tuple that arrives, beside the statuses of a kernel: it is out of the way.
+ASIDE = -1
 
 #: How many tuples ahead heads and records are fetched. Without it a state larger than the cache
 #: costs a wait for memory at each touch; `benchmarks/state_growth.py` shows what is left of it.

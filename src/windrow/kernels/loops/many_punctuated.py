@@ -16,14 +16,14 @@ from __future__ import annotations
 from windrow.kernels import ends, inodes, lives, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.combine import begin_search, search
+from windrow.kernels.compaction import compact, to_be_compacted
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.loops.binary import element
 from windrow.kernels.loops.many import earliest, look_ahead
-from windrow.kernels.loops.punctuated import ASIDE, compact, to_be_compacted
 from windrow.kernels.steps import leave, settled, store
 from windrow.kernels.task import (
     ARRIVED,
+    ASIDE,
     DONE,
     FULL,
     GROW,
@@ -32,6 +32,7 @@ from windrow.kernels.task import (
     Batch,
     Element,
     Task,
+    element,
     passed_at,
 )
 

@@ -21,14 +21,14 @@ from __future__ import annotations
 
 from windrow.kernels import ends, inodes, purge
 from windrow.kernels import lists as ls
+from windrow.kernels.compaction import compact, to_be_compacted
 from windrow.kernels.ends import Punctuations, has_room
 from windrow.kernels.jit import inlined, kernel
 from windrow.kernels.loops.binary import earliest, look_ahead, partner_of, scan
 from windrow.kernels.steps import leave, settled, store
 from windrow.kernels.task import (
     ARRIVED,
-    COMPACTING,
-    COMPACTING_FLAGS,
+    ASIDE,
     DONE,
     FULL,
     GROW,
@@ -43,22 +43,6 @@ from windrow.kernels.task import (
     progress_at,
 )
 
-#: What becomes of a tuple that arrives, beside the statuses of a kernel: it is out of the way.
-ASIDE = -1
-
-
-@inlined
-def compact(task: Task, said: Punctuations) -> int:
-    """Go on with the list that is being compacted. GROW: it needs room first."""
-    now, status = task.stand[0], DONE
-    if now.step == COMPACTING:
-        status = purge.compact(task.lists, now.compacted, now.compacted_to)
-    elif now.step == COMPACTING_FLAGS:
-        status = purge.compact(said.nodes, now.compacted, now.compacted_to)
-    if status == DONE and now.step >= COMPACTING:
-        now.step = ARRIVED
-    return status
-
 
 @inlined
 def act(task: Task, said: Punctuations, part: int, first: int) -> int:
@@ -71,20 +55,6 @@ def act(task: Task, said: Punctuations, part: int, first: int) -> int:
         said.at[part] = at + 1
         to_be_compacted(task, said, first)
     return status
-
-
-@inlined
-def to_be_compacted(task: Task, said: Punctuations, first: int) -> None:
-    """Have a list of a part compacted, if there is one that is worth it."""
-    now = task.stand[0]
-    for lst in range(first, first + task.asked.shape[0]):
-        # One list at a time: what is left for later is found by then.
-        if purge.too_empty(task.lists, lst):
-            now.compacted, now.compacted_to = lst, task.lists.meta[lst, ls.NEXT]
-            now.step = COMPACTING
-        elif purge.too_empty(said.nodes, lst):
-            now.compacted, now.compacted_to = lst, said.nodes.meta[lst, ls.NEXT]
-            now.step = COMPACTING_FLAGS
 
 
 @inlined

@@ -351,11 +351,6 @@ class SharedJoin:
         """There are no punctuations here."""
         return NONE, NONE
 
-    def bound(self, stream: int, passed: int) -> int:
-        """As of a window join. What is under way may be behind the others' progress."""
-        under_way = self._arrivals[self.windows.passed(self.came) - self._first :, kernel.TS]
-        return int(under_way.min(initial=passed)) - int(self.windows.levels.max(initial=0))
-
     def take_removed(self, stream: int) -> Rows:
         """No row leaves before its time."""
         return NONE

@@ -33,6 +33,7 @@ from windrow.operators.gate import Passed
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.search import Search, bound_rows
+from windrow.operators.progress import of_the_others
 from windrow.operators.retention import Retention
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import JoinState, Layout
@@ -211,9 +212,9 @@ class WindowJoin:
         """Are tuples wanted that fail the condition's part about their stream alone?"""
         return False
 
-    def bound(self, stream: int, passed: int) -> int:
-        """A time that no stored tuple of a stream is before, once all others have passed that."""
-        return self.config.kept[stream].bound(passed)
+    def needed_from(self, stream: int, progress: Sequence[int]) -> int:
+        """A time that no stored tuple of a stream is before, at these progresses."""
+        return self.config.kept[stream].bound(of_the_others(progress, stream))
 
     def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and times of a stream's punctuations before a time that are flags or act now."""

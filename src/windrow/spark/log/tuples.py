@@ -101,8 +101,7 @@ class Tuples:
         if span is not None:
             return min(directory.progress) - span
         # Where input waits, it is needed until all have passed it.
-        passed = of_the_others(self.pipeline.gate.joined, stream)
-        return self.pipeline.join.bound(stream, passed)
+        return self.pipeline.join.needed_from(stream, self.pipeline.gate.joined)
 
     # -- reading ---------------------------------------------------------------------------
 
