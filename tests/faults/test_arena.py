@@ -193,14 +193,18 @@ def test_an_arena_of_an_earlier_time(driver, query, place, chance, tmp_path):
 @pytest.mark.faults
 @pytest.mark.parametrize("damage", [delete_everything, delete_some, truncate_all, leave_dirty])
 def test_damage_while_the_query_runs(driver, query, place, chance, damage):
-    """At any time, even while a worker is in the arena."""
+    """At any time, even while a worker is in the arena, which may cost it its life.
+
+    Once a micro-batch: Spark gives a task four lives, which a slow machine would need one by one.
+    """
     job = query(files=6, arena=str(place))
     job.offer()
     spark = driver()
     spark.start(job)
-    rounds = 0
-    while spark.quiet(0.3):
-        if data(place):
+    rounds, committed = 0, None
+    while spark.quiet(chance.uniform(0.05, 0.3)):
+        if data(place) and committed != job.batches:
+            committed = job.batches
             damage(place, chance)
             rounds += 1
     outcome = spark.outcomes(1)[0]
