@@ -9,7 +9,7 @@ from windrow import testing
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/windrow"
 #: "No file much over 400 lines."
-MOST_LINES, MOST_IN_FUNCTION, MOST_PARAMETERS = 480, 80, 8
+MOST_LINES, MOST_IN_FUNCTION, MOST_PARAMETERS = 440, 80, 8
 #: Users give what these take by name, so they may take more.
 PUBLIC = {*wr.__all__, *testing.__all__}
 #: The papers' figures of two streams.

@@ -100,7 +100,7 @@ def test_a_small_queue_by_hand(approach, c, s, t) -> None:
 
 
 def test_late_arrivals_by_hand() -> None:
-    """s2 comes at 5, when T has passed it: it waits for nobody, and t3 and t4 for s6."""
+    """s2 comes at 5, when T has passed it: it waits for none, and t3 and t4 for s6."""
     plan = plan_of(([2, 6], [3, 4]), "Filter-Order")
     arrived = micros(plan, ([3, 0], [0, 0]))
     found = trace(plan, WorkClock(), arrived).responses(WorkClock(c=0.25))
@@ -109,7 +109,7 @@ def test_late_arrivals_by_hand() -> None:
     assert found[1].tolist() == [3, 2]
     sync = plan_of(([2, 6], [3, 4]), "Sync-Filter")
     found = trace(sync, WorkClock(), arrived).responses(WorkClock(c=0.25))
-    # s2 finds nobody; t3 and t4 compare with s2, one after the other.
+    # s2 finds none; t3 and t4 compare with s2, one after the other.
     assert found[0][0] == 0
     assert found[1].tolist() == [3.25, 2.5]
 
@@ -293,7 +293,7 @@ def test_figure_7_notices() -> None:
     assert verdicts(figure_7, [replace(p, adaptive=good[0].adaptive) for p in good])[4] is False
     keeps_up = [*good[:-1], point(0.6, 90, 89, 89, work=1.2, halves=(89, 90))]
     assert verdicts(figure_7, keeps_up)[5] is False
-    assert verdicts(figure_7, good[:-1])[5] is False, "nobody tried"
+    assert verdicts(figure_7, good[:-1])[5] is False, "none tried"
     other = replace(good[1].order, results=Results(10, True, "other"))
     assert verdicts(figure_7, [good[0], replace(good[1], order=other), *good[2:]])[6] is False
     mixed = replace(good[0].sync, results=Results(10, False, "same"))
@@ -327,7 +327,7 @@ def test_figure_8_notices() -> None:
     assert verdicts(figure_8, changed(good, 0, order=1.1)) == [False, True, True]
     assert verdicts(figure_8, changed(good, 1, adaptive=1.7)) == [True, False, True]
     assert verdicts(figure_8, changed(good, 2, order=89)) == [True, True, False]
-    assert verdicts(figure_8, good[:1]) == [True, False, False], "nobody tried"
+    assert verdicts(figure_8, good[:1]) == [True, False, False], "none tried"
 
 
 def test_figure_9() -> None:

@@ -40,7 +40,7 @@ B = stream("b", (X, 2), (X, 20), (Y, 40))
 
 #: Comparisons and checks, then invalidated, left and most ever stored, of a and of b.
 FIGURES = {
-    # b's probes clear their buckets of a; nobody of a probes a bucket of b with something old.
+    # b's probes clear their buckets of a; no row of a probes a bucket of b with something old.
     "probe": (1, 4, (3, 0), (0, 3), (3, 3)),
     # x20 drops x2 of its own bucket, and y21 drops y1.
     "probe-insert": (1, 11, (3, 1), (0, 2), (3, 3)),

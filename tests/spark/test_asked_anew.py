@@ -272,7 +272,7 @@ OF_TABLES = {"batch_rows", "invalidation", "memory"}
 
 
 def test_every_option_is_among_them():
-    """Whoever adds an option says what a restart makes of it."""
+    """An option that is added says what a restart makes of it."""
     changed = set()
     for before, after, *_ in [*ACCEPTED.values(), *REFUSED.values()]:
         changed |= {n for n in {*before, *after} if before.get(n) != after.get(n)}

@@ -271,7 +271,7 @@ def test_memory_is_bounded():
     found = book.of("q", "r1")
     assert [m.batch for m in found] == list(range(50, MOST_BATCHES + 50))
     assert [m.rows["a"] for m in found] == [m.batch for m in found]
-    # What comes after a micro-batch was closed is of a task that nobody waited for.
+    # What comes after a micro-batch was closed is of a task that was not waited for.
     book.enter({key(60): Record(1.0, 10_000)})
     assert book.of("q", "r1") == found
     assert sum(len(records) for records in book._runs["q", "r1"]._open.values()) == 2

@@ -354,7 +354,7 @@ def test_refusals() -> None:
 
 
 def test_a_clock_lets_tuples_come() -> None:
-    """SWF: whoever is there when a step ends goes first."""
+    """SWF: the tuple that is there when a step ends goes first."""
     join = with_windows("swf", 2, 4)
     ends = timed(join, pairs(3), [0.0, 1.0, 10.0], price=lambda step: 1.5)
     assert steps_of(join) == [(0, 2), (1, 2), (0, 4), (1, 4), (2, 2), (2, 4)]

@@ -4,8 +4,8 @@
     results of a shared join -> verdict -> plain select: project -> rows
                                         -> aggregates: inputs -> Aggregation -> rows
 
-A `CompiledQuery` knows columns by (stream, path) and gets them from whoever keeps the rows, so it
-is the same in process and on Spark.
+A `CompiledQuery` knows columns by (stream, path) and gets them from the engine that keeps the rows,
+so it is the same in process and on Spark.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ and the tuples that wait for a level are a stretch of arrivals between two marks
     MQT   whichever serves most queries for the tuples that it has to scan
 
 A step lets one tuple scan one partial window. `RELEASED` is the window up to which a tuple's
-results have been given out: a query's results leave in the order of arrival, whoever was served
-first.
+results have been given out: a query's results leave in the order of arrival, whichever tuple was
+served first.
 
 With a clock (`turn.timed`) a tuple is there when the clock has reached its time of arrival, and
 each step moves the clock by what it has scanned and produced: that is how the paper's response

@@ -52,7 +52,7 @@ def run(progress: Progress, setup: Setup = SETUP, new: Sequence[float] = NEW) ->
 def with_new(setup: Setup, window: float | None, largest: float, schedule: Schedule) -> float:
     """The mean response time of the queries that were there, with the new one or without.
 
-    The same arrivals, whatever the window: none of it, a query that nobody has stands for.
+    The same arrivals, whatever the window: none of it, a query that does not exist stands for.
     """
     there = len(setup.windows)
     windows = (*setup.windows, *(() if window is None else (window,)))

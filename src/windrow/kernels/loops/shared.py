@@ -218,7 +218,7 @@ def scan_many(task: Task, sharing: Sharing, new: Element, at: int) -> int:
 
 @inlined
 def next_step(sharing: Sharing) -> bool:
-    """Choose whom to serve. False: nobody waits, or the budget is spent."""
+    """Choose the tuple to serve. False: none waits, or the budget is spent."""
     turn, level = sharing.turn[0], NOBODY
     look_at_clock(sharing)
     skip(sharing)

@@ -29,6 +29,7 @@ from windrow.kernels.task import Task
 from windrow.model import BEGINNING, END, Schedule
 from windrow.operators.arrivals import Arrivals, Rows
 from windrow.operators.gate import Passed
+from windrow.operators.join.base import Join
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Verify
 from windrow.operators.join.levels import Levels
@@ -69,7 +70,7 @@ class Clock:
     now: float = 0.0
 
 
-class SharedJoin:
+class SharedJoin(Join):
     """The operator. One `process` call per batch; `add` and `drop` are of the next arrival on."""
 
     def __init__(self, config: SharedConfig, layout: Layout) -> None:
@@ -154,7 +155,7 @@ class SharedJoin:
         """Put the batch behind the arrivals that are under way, in the order of arrival."""
         self.newest = max(self.newest, *(int(side.ts.max(initial=BEGINNING)) for side in tuples))
         if self.levels.needed < 0:
-            # Nobody asks for them: they are no arrivals.
+            # No query asks for them: they are no arrivals.
             tuples = [Arrivals.empty() for _ in tuples]
         first = self.levels.passed(self.came)
         kept = self._arrivals[first - self.first :]
@@ -339,18 +340,6 @@ class SharedJoin:
 
     # -- what a pipeline asks of any join -----------------------------------------------------
 
-    def counts_keyless(self, stream: int) -> bool:
-        """Are tuples with a null key wanted too?"""
-        return False
-
-    def counts_mute(self, stream: int) -> bool:
-        """Are tuples wanted that fail the condition's part about their stream alone?"""
-        return False
-
-    def promised(self, stream: int, before: int) -> tuple[Rows, Rows]:
-        """There are no punctuations here."""
-        return NONE, NONE
-
     def take_removed(self, stream: int) -> Rows:
         """No row leaves before its time."""
         return NONE
@@ -361,37 +350,10 @@ class SharedJoin:
         """Arrivals that have not scanned all that they need."""
         return self.came - self.levels.passed(self.came)
 
-    def stored(self, stream: int) -> tuple[int, int]:
-        """Tuples of a stream inserted and invalidated so far."""
-        counted = self.counted[stream]
-        return int(counted.inserted), int(counted.dropped)
-
-    def looked_at(self) -> tuple[int, int]:
-        """Stored tuples looked at so far: by scans, by invalidation."""
-        return int(self.work.comparisons), int(self.work.checks)
-
     def figures(self) -> Figures:
-        """What it stores, and what it has done."""
-        state, counted, work = self.state, self.counted, self.work
-        streams = range(state.streams)
-        per_stream = {
-            "inserted": counted.inserted.tolist(),
-            "invalidated": counted.dropped.tolist(),
-            "live_rows": [state.live_rows(stream) for stream in streams],
-            "live_bytes": [state.live_bytes(stream) for stream in streams],
-            "peak_rows": [state.peak_rows(stream) for stream in streams],
-        }
-        whole = {
-            "comparisons": int(work.comparisons),
-            "checks": int(work.checks),
-            "candidates": self.candidates,
-            "matches": self.matches,
-            "suspended": self.suspended(),
-        }
-        return per_stream, whole
-
-    def forget_peaks(self) -> None:
-        """The state's are its own."""
+        """As of any join, with what is suspended."""
+        per_stream, whole = super().figures()
+        return per_stream, whole | {"suspended": self.suspended()}
 
     # -- memory that outlives a process ----------------------------------------------------
 

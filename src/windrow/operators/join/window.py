@@ -30,6 +30,7 @@ from windrow.kernels.task import Batch, Task
 from windrow.model import How, Invalidation
 from windrow.operators.arrivals import Arrivals, Piece
 from windrow.operators.gate import Passed
+from windrow.operators.join.base import Join
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.search import Search, bound_rows
@@ -85,7 +86,7 @@ class JoinConfig:
         return self.how != "inner"
 
 
-class WindowJoin:
+class WindowJoin(Join):
     """The operator. One `process` call per batch; results come as pieces while it runs."""
 
     def __init__(self, config: JoinConfig, layout: Layout, coming: Coming | None = None) -> None:
@@ -204,22 +205,9 @@ class WindowJoin:
             return stored
         return np.concatenate([stored, self.coming(stream)])
 
-    def counts_keyless(self, stream: int) -> bool:
-        """Are tuples with a null key wanted too?"""
-        return False
-
-    def counts_mute(self, stream: int) -> bool:
-        """Are tuples wanted that fail the condition's part about their stream alone?"""
-        return False
-
     def needed_from(self, stream: int, progress: Sequence[int]) -> int:
         """A time that no stored tuple of a stream is before, at these progresses."""
         return self.config.kept[stream].bound(of_the_others(progress, stream))
-
-    def promised(self, stream: int, before: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows and times of a stream's punctuations before a time that are flags or act now."""
-        none = np.empty(0, np.int64)
-        return none, none
 
     # -- results ---------------------------------------------------------------------------
 
@@ -321,17 +309,6 @@ class WindowJoin:
         rows, self.removed[stream] = self.removed[stream], []
         return np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
 
-    # -- figures ---------------------------------------------------------------------------
-
-    def stored(self, stream: int) -> tuple[int, int]:
-        """Tuples of a stream inserted and invalidated so far."""
-        counted = self.counted[stream]
-        return int(counted.inserted), int(counted.dropped)
-
-    def looked_at(self) -> tuple[int, int]:
-        """Stored tuples looked at so far: by probes, by invalidation."""
-        return int(self.work.comparisons), int(self.work.checks)
-
     # -- memory that outlives a process ----------------------------------------------------
 
     def handover(self) -> Handover:
@@ -348,29 +325,10 @@ class WindowJoin:
         self.removed = [[] for _ in self.config.kept]
 
     def figures(self) -> Figures:
-        """What it stores, and what it has done."""
-        state, counted, work = self.state, self.counted, self.work
-        streams = range(state.streams)
-        per_stream = {
-            "inserted": counted.inserted.tolist(),
-            "invalidated": counted.dropped.tolist(),
-            "live_rows": [state.live_rows(stream) for stream in streams],
-            "live_bytes": [state.live_bytes(stream) for stream in streams],
-            "peak_rows": [state.peak_rows(stream) for stream in streams],
-            "probes": counted.probes.tolist(),
-            "found": counted.found.tolist(),
-        }
-        whole = {
-            "comparisons": int(work.comparisons),
-            "checks": int(work.checks),
-            "candidates": self.candidates,
-            "matches": self.matches,
-            "unmatched": self.unmatched,
-        }
-        return per_stream, whole
-
-    def forget_peaks(self) -> None:
-        """The state's are its own."""
+        """As of any join, with what was probed and what has left unmatched."""
+        per_stream, whole = super().figures()
+        per_stream |= {name: self.counted[name].tolist() for name in ("probes", "found")}
+        return per_stream, whole | {"unmatched": self.unmatched}
 
     def standing(self) -> dict[str, Any]:
         """Nothing that the log does not have."""

@@ -1,9 +1,9 @@
 """One bucket's aggregates: results and notes in, answers out, live results in a log.
 
 What is durable is, for each aggregate, chunks of the results that some answer to come is over, and
-where it stands. Between micro-batches a worker keeps what it has made of them; whoever has not, or
-has it under another token than the directory's, makes it again from the chunks. Answers do not
-depend on the order in which results came, so both give the same.
+where it stands. Between micro-batches a worker keeps what it has made of them; a worker that has
+nothing, or has it under another token than the directory's, makes it again from the chunks. Answers
+do not depend on the order in which results came, so both give the same.
 """
 
 from __future__ import annotations

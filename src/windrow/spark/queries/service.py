@@ -1,8 +1,8 @@
 """Continuous queries on Spark, at the driver: which there are, and what runs for them.
 
 The registry is written before anything is started or asked, so whatever a kill leaves, the next
-driver's start brings all joins to what the registry says. Ticks are written by whoever sees that a
-micro-batch has left work: a listener as each one ends, and `process_all_available`.
+driver's start brings all joins to what the registry says. Ticks are written where it is seen that a
+micro-batch has left work: by a listener as each one ends, and by `process_all_available`.
 """
 
 from __future__ import annotations

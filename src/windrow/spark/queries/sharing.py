@@ -46,7 +46,7 @@ class SharedQuery:
     since: Accumulator[Times] | None = None
     join: StreamingQuery | None = None
     aggregates: StreamingQuery | None = None
-    #: The listener and whoever waits for all work may both see that some is left.
+    #: The listener and `process_all_available` may both see that some is left.
     _ticking: threading.Lock = field(default_factory=threading.Lock)
     _ticked: tuple[str, int] | None = None
 
