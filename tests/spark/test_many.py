@@ -129,15 +129,16 @@ def test_keys_that_are_over(files):
 
 @pytest.mark.parametrize("names", ["ab", "abcd", "acb"])
 def test_a_restart_with_other_streams_is_refused_by_name(files, names):
-    write(files, FIRST)
-    files.run(wr.join(*streams(frames(files))))
-    write(files, SECOND_HALF)
-    joined = wr.join(*streams(frames(files, names)))
+    """All streams are of one DataFrame: Spark itself refuses another number of sources."""
+    files.write("a", FIRST["a"], 50)
+    files.run(wr.join(*streams(dict.fromkeys("abc", files.stream("a")))))
+    files.write("a", SECOND_HALF["a"], 50)
+    joined = wr.join(*streams(dict.fromkeys(names, files.stream("a"))))
     message = r"written with streams \['a', 'b', 'c'\], but the join has \['a'"
-    with pytest.raises(Exception, match=message):
-        files.run(joined)
     with pytest.raises(wr.WindrowError, match=message):
         wr.check(joined, files.folder / "checkpoint")
+    with pytest.raises(Exception, match=message):
+        files.run(joined)
 
 
 # -- joins of joins, and of one DataFrame ------------------------------------------------------
