@@ -76,3 +76,10 @@ def test_a_registry_of_another_format_is_refused(folder, tmp_path):
     path.with_name(f".{path.name}.crc").unlink()
     with pytest.raises(wr.WindrowError, match="has format 99"):
         Registry.open(folder)
+
+
+def test_what_windows_mean_stays_as_it_was(folder):
+    Registry.open(folder, closed=False).add("one", "SELECT 1", "a b")
+    assert Registry.open(folder, closed=False).find("one")
+    with pytest.raises(wr.WindrowError, match="have closed=False, but closed=True is given"):
+        Registry.open(folder)

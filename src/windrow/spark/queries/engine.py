@@ -37,16 +37,19 @@ CONTROL, RESULTS, CHECKPOINT = "control", "results", "checkpoint"
 SINK_LOG = "_spark_metadata"
 
 
-def plan_of(streams: Sequence[Stream], positions: Sequence[int], schedule: Schedule) -> JoinPlan:
-    """The plan of a join that queries over some of the streams share."""
-    plan = JoinPlan(streams=tuple(streams[at] for at in positions), schedule=schedule)
-    if not engine.is_streaming(plan):
-        names = ", ".join(repr(stream.name) for stream in plan.streams)
+def refuse_batches(streams: Sequence[Stream]) -> None:
+    """Continuous queries on Spark are over streams that go on."""
+    if not engine.is_streaming(JoinPlan(streams=tuple(streams))):
+        names = ", ".join(repr(stream.name) for stream in streams)
         raise WindrowError(
             f"streams {names} are not streaming; read them with spark.readStream, or give tables "
             "to run continuous queries in process"
         )
-    return plan
+
+
+def plan_of(streams: Sequence[Stream], positions: Sequence[int], schedule: Schedule) -> JoinPlan:
+    """The plan of a join that queries over some of the streams share."""
+    return JoinPlan(streams=tuple(streams[at] for at in positions), schedule=schedule)
 
 
 def results_of(plan: JoinPlan) -> Results:

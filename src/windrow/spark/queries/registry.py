@@ -31,10 +31,14 @@ class Registered:
 
 @dataclass(frozen=True)
 class Contents:
-    """A registry as it is written. `joins` are the signatures that have a join, by its number."""
+    """A registry as it is written. `joins` are the signatures that have a join, by its number.
+
+    `closed`: what windows mean, which results that are written rest on.
+    """
 
     version: int = 0
     format: int = FORMAT
+    closed: bool = True
     next_id: int = 0
     joins: tuple[str, ...] = ()
     queries: tuple[Registered, ...] = ()
@@ -48,10 +52,18 @@ class Registry:
     now: Contents = field(default_factory=Contents)
 
     @classmethod
-    def open(cls, folder: Folder) -> Registry:
+    def open(cls, folder: Folder, closed: bool = True) -> Registry:
         """As the last driver left it; empty if there was none."""
         names = folder.names()
-        return cls(folder, _read(folder, names[-1]) if names else Contents())
+        if not names:
+            return cls(folder, Contents(closed=closed))
+        found = _read(folder, names[-1])
+        if found.closed != closed:
+            raise WindrowError(
+                f"the queries of this checkpoint have closed={found.closed}, but closed={closed} "
+                "is given; change it back, or start from a new checkpoint"
+            )
+        return cls(folder, found)
 
     def running(self, join: int | None = None) -> list[Registered]:
         """The queries that have not been dropped, of one join or of all."""
@@ -94,7 +106,7 @@ class Registry:
     def _write(self, joins: tuple[str, ...], queries: Sequence[Registered]) -> None:
         next_id = max((query.id for query in queries), default=-1) + 1
         version, next_id = self.now.version + 1, max(self.now.next_id, next_id)
-        now = Contents(version, FORMAT, next_id, joins, tuple(queries))
+        now = Contents(version, FORMAT, self.now.closed, next_id, joins, tuple(queries))
         self.folder.write(_name(version), json.dumps(asdict(now)))
         self.folder.remove(_name(version - 2))
         self.now = now
@@ -113,4 +125,4 @@ def _read(folder: Folder, name: str) -> Contents:
             "or start from a new checkpoint"
         )
     queries = tuple(Registered(**query) for query in plain["queries"])
-    return Contents(plain["version"], FORMAT, plain["next_id"], tuple(plain["joins"]), queries)
+    return Contents(**{**plain, "joins": tuple(plain["joins"]), "queries": queries})

@@ -39,6 +39,7 @@ class Service:
         budget: int | None,
         checkpoint: str,
     ) -> None:
+        engine.refuse_batches(streams)
         self.streams = tuple(streams)
         self.schedule = schedule
         self.budget = budget
@@ -46,7 +47,7 @@ class Service:
         bare = [replace(stream, data=None) for stream in streams]
         self.shape = Shape(bare, closed)
         self.folder = Folder(self.spark, checkpoint)
-        self.registry = Registry.open(self.folder.inside("registry"))
+        self.registry = Registry.open(self.folder.inside("registry"), closed)
         self.started = False
         self._joins: dict[int, SharedQuery] = {}
         self._lock = threading.RLock()
@@ -74,9 +75,14 @@ class Service:
                 self._run(found.join)
 
     def _signature(self, query: CompiledQuery) -> str:
-        """As the registry has it: by names, which a restart may list in another order."""
+        """As the registry has it: by names, in the order in which they were first given."""
         positions, kind = query.signature
-        return json.dumps([kind, *(self.streams[at].name for at in positions)])
+        names = [self.streams[at].name for at in positions]
+        for known in self.registry.now.joins:
+            its, *others = json.loads(known)
+            if its == kind and set(others) == set(names):
+                return known
+        return json.dumps([kind, *names])
 
     def _compiled(self, query: Registered) -> CompiledQuery:
         return self.shape.compiled(Asked(query.id, query.name, query.sql))
@@ -92,7 +98,7 @@ class Service:
                     f"the queries of this checkpoint join {' and '.join(names)}, but there is no "
                     f"stream {missing[0]!r} now, only {', '.join(known)}; give it again"
                 )
-            positions = tuple(sorted(known.index(name) for name in names))
+            positions = tuple(known.index(name) for name in names)
             plan = engine.plan_of(self.streams, positions, self.schedule)
             folder = self.folder.inside(f"join-{number}")
             self._joins[number] = SharedQuery(self.spark, folder, plan, self.shape, positions)
@@ -105,11 +111,13 @@ class Service:
         with self._lock:
             if self.started:
                 raise WindrowError("these queries run already; stop them first")
+            # All that can be refused is refused before anything runs.
+            joins = [self._join(number) for number in range(len(self.registry.now.joins))]
             self._ticker.begin()
             self.started = True
             # A version of its own: this driver may have another budget than the last one.
             self.registry.renew()
-            for number in range(len(self.registry.now.joins)):
+            for number in range(len(joins)):
                 self._run(number)
 
     def _run(self, number: int) -> None:

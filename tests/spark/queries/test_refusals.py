@@ -1,0 +1,64 @@
+"""What continuous queries on Spark refuse before anything runs."""
+
+import pytest
+
+import windrow as wr
+
+from .streams import Fed, stream
+
+PAIRS = "SELECT A.v FROM a A, b B WHERE A.k = B.k"
+
+
+@pytest.fixture
+def fed(tmp_path):
+    return Fed(tmp_path, 1)
+
+
+def queries(fed, spark, **more):
+    return wr.ContinuousQueries(
+        *fed.streams(spark), checkpoint=str(fed.folder / "checkpoint"), **more
+    )
+
+
+def test_a_checkpoint_is_needed(fed, spark):
+    with pytest.raises(wr.WindrowError, match="checkpoint is not given"):
+        wr.ContinuousQueries(*fed.streams(spark))
+
+
+def test_batches_are_no_streams(fed, spark):
+    fed.write()
+    frames = [spark.read.parquet(str(fed.folder / name)) for name in "ab"]
+    streams = [stream(frame, name) for frame, name in zip(frames, "ab", strict=True)]
+    with pytest.raises(wr.WindrowError, match="'a', 'b' are not streaming"):
+        wr.ContinuousQueries(*streams, checkpoint=str(fed.folder / "checkpoint"))
+
+
+def test_windows_of_rows_are_for_tables(fed, spark):
+    with pytest.raises(wr.WindrowError, match="'last' has a window of rows"):
+        queries(fed, spark).add(f"{PAIRS} WINDOW 3 ROWS", name="last")
+
+
+def test_what_does_not_run_cannot_be_waited_for(fed, spark):
+    with pytest.raises(wr.WindrowError, match="start them first"):
+        queries(fed, spark).process_all_available()
+
+
+def test_a_query_that_is_not_there_has_no_answers(fed, spark):
+    asked = queries(fed, spark)
+    asked.add(f"{PAIRS} WINDOW 3 seconds", name="one")
+    with pytest.raises(wr.WindrowError, match="no query 'two'; there are: 'one'"):
+        asked.answers("two")
+
+
+def test_what_was_added_is_there_for_the_next_driver_and_what_runs_must_have_its_streams(
+    fed, spark
+):
+    queries(fed, spark).add(f"{PAIRS} WINDOW 3 seconds", name="one")
+    again = queries(fed, spark)
+    assert again.status().names() == ["one"]
+    assert again.answers("one").columns == ["v"]
+    assert again.answers("one").count() == 0
+    a, _, c = fed.streams(spark)
+    others = wr.ContinuousQueries(a, c, checkpoint=str(fed.folder / "checkpoint"))
+    with pytest.raises(wr.WindrowError, match="there is no stream 'b' now, only a, c"):
+        others.start()
