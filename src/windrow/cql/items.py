@@ -92,8 +92,8 @@ def _bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _plain(text: Text, node: exp.Expr, names: Names) -> Draft:
-    inner = node.this if isinstance(node, exp.Alias) else node
+def _refuse_aggregates_in(text: Text, inner: exp.Expr) -> None:
+    """An aggregate is selected by itself."""
     nested = next(iter(inner.find_all(*_FUNCTIONS)), None)
     if nested is not None:
         raise text.error(
@@ -101,6 +101,11 @@ def _plain(text: Text, node: exp.Expr, names: Names) -> Draft:
             "with the answers",
             nested,
         )
+
+
+def _plain(text: Text, node: exp.Expr, names: Names) -> Draft:
+    inner = node.this if isinstance(node, exp.Alias) else node
+    _refuse_aggregates_in(text, inner)
     value = compiled(text, inner, replace(names, result_time=True))
     whole = as_column(inner, names) if value.columns and value.columns[0][0] else None
     kind = names.type_of(whole) if whole else value.type
@@ -123,13 +128,7 @@ def _of_group(
     for at, (written, group) in enumerate(grouped):
         if _meaning(_bare(written), names) == key:
             return _draft(text, node, Item("", group.type, group.value, group=at), names)
-    nested = next(iter(inner.find_all(*_FUNCTIONS)), None)
-    if nested is not None:
-        raise text.error(
-            f"computes with the aggregate {text.written(nested)}; select it by itself and compute "
-            "with the answers",
-            nested,
-        )
+    _refuse_aggregates_in(text, inner)
     raise text.error(
         f"selects {text.written(inner)} beside aggregates; GROUP BY it, or aggregate it", inner
     )
