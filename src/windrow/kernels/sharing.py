@@ -141,8 +141,12 @@ def choose(sharing: Sharing) -> int:
         for down in range(levels):
             level = levels - 1 - down
             if marks[level] < waiting_to(sharing, level):
-                # Its first tuple has scanned so many levels, and may scan as far as the older one.
-                served = sharing.max_qt[level, older]
+                # Its first tuple has scanned so many levels, and may scan as far as the older one,
+                # but not to windows that came after it.
+                last, need = older, sharing.arrivals[marks[level] - turn.first, NEED]
+                while last > level + 1 and sharing.levels[last - 1] > need:
+                    last -= 1
+                served = sharing.max_qt[level, last]
                 if served > best:
                     best, chosen = served, level
                 older = level

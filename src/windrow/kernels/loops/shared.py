@@ -242,8 +242,6 @@ def join_shared(task: Task, sharing: Sharing) -> int:
     turn, streams = sharing.turn[0], task.asked.shape[0]
     while True:
         if turn.serving == NOBODY:
-            if turn.timed and turn.events + 8 > sharing.events.shape[1]:
-                return FULL
             if not next_step(sharing):
                 break
         at = turn.serving - turn.first

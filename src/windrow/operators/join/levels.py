@@ -34,11 +34,14 @@ class Levels:
         #: dropped, as the number of the arrival that would have been next.
         self.queries: dict[int, int] = {}
         self.dropped: dict[int, int] = {}
+        #: Until windows or queries change.
+        self._max_qt: NDArray[np.float64] | None = None
 
     def add(self, reach: int, came: int) -> None:
         """A query more has this window, from arrival number `came` on."""
         self.queries[reach] = self.queries.get(reach, 0) + 1
         self.dropped.pop(reach, None)
+        self._max_qt = None
         at = int(np.searchsorted(self.levels, reach))
         if at < len(self.levels) and self.levels[at] == reach:
             return
@@ -51,6 +54,7 @@ class Levels:
 
     def drop(self, reach: int, came: int) -> None:
         """A query less has this window, from arrival number `came` on."""
+        self._max_qt = None
         self.queries[reach] -= 1
         if not self.queries[reach]:
             del self.queries[reach]
@@ -65,6 +69,7 @@ class Levels:
                 self.levels = np.delete(self.levels, at)
                 self.marks = np.delete(self.marks, at)
                 del self.dropped[reach]
+                self._max_qt = None
 
     @property
     def needed(self) -> int:
@@ -77,16 +82,24 @@ class Levels:
 
     def max_qt(self) -> NDArray[np.float64]:
         """MaxQT(PW(w_i, w_j)) by i and j: the most queries served for the tuples to be scanned."""
-        count = len(self.levels)
-        served = np.cumsum([0] + [self.queries.get(int(reach), 0) for reach in self.levels])
-        size = np.concatenate([[0.0], self.levels.astype(np.float64)]) ** (self.streams - 1)
-        found = np.zeros((count + 1, count + 1))
-        for i in range(count):
+        if self._max_qt is None:
+            self._max_qt = self._most_queries()
+        return self._max_qt
+
+    def _most_queries(self) -> NDArray[np.float64]:
+        """The matrix. Python's numbers are exact, so equal ratios are equal: a tie is no accident."""
+        sizes, served = [0], [0]
+        for reach in self.levels.tolist():
+            sizes.append(reach ** (self.streams - 1))
+            served.append(served[-1] + self.queries.get(reach, 0))
+        found = np.zeros((len(sizes), len(sizes)))
+        for i in range(len(sizes)):
             best = 0.0
-            for k in range(i + 1, count + 1):
-                width = size[k] - size[i]
-                rate = (served[k] - served[i]) / width if width else np.inf
-                best = found[i, k] = max(best, float(rate))
+            for k in range(i + 1, len(sizes)):
+                queries, width = served[k] - served[i], sizes[k] - sizes[i]
+                if queries:
+                    best = max(best, queries / width if width else np.inf)
+                found[i, k] = best
         return found
 
     # -- between two processes ---------------------------------------------------------------
@@ -106,3 +119,4 @@ class Levels:
         self.marks = np.array(facts["marks"], np.int64)
         self.queries = {int(reach): int(count) for reach, count in facts["queries"]}
         self.dropped = {int(reach): int(came) for reach, came in facts["dropped"]}
+        self._max_qt = None

@@ -26,7 +26,7 @@ from windrow.kernels import sharing as kernel
 from windrow.kernels import task
 from windrow.kernels.sharing import Sharing
 from windrow.kernels.task import Task
-from windrow.model import BEGINNING, END, Schedule
+from windrow.model import BEGINNING, END, Schedule, WindrowError
 from windrow.operators.arrivals import Arrivals, Rows
 from windrow.operators.gate import Passed
 from windrow.operators.join.base import Join
@@ -40,7 +40,7 @@ from windrow.state.join_state import JoinState, Layout
 from windrow.state.room import HEAP, Room
 
 SCHEDULES: dict[Schedule, int] = {"lwo": kernel.LWO, "swf": kernel.SWF, "mqt": kernel.MQT}
-#: Results that the kernel hands over at a time, and releases that it notes by the clock.
+#: Results that the kernel hands over at a time.
 BUFFER_ROWS = 1 << 17
 NO_LIMIT = 2**62
 NO_TIMES = np.empty(0)
@@ -61,7 +61,8 @@ class SharedConfig:
 class Clock:
     """A simulated clock: when each arrival of a batch comes, and what work costs, in seconds.
 
-    `arrives` follows the arrivals' numbers. A scanned tuple costs `scan`, a result `produce`.
+    `arrives` has one for each suspended arrival and then each of the batch, in the order of their
+    numbers. A scanned tuple costs `scan`, a result `produce`.
     """
 
     arrives: NDArray[np.float64]
@@ -174,7 +175,9 @@ class SharedJoin(Join):
         new[:, kernel.POINTER], new[:, kernel.ORDERED] = kernel.AFRESH, 0
         self._arrivals, self.first = rows, first
         self.came += len(ts)
-        self._ends = [end for end in [*self._ends, self.came] if end > first]
+        if len(ts):
+            self._ends.append(self.came)
+        self._ends = [end for end in self._ends if end > first]
         self._note_least()
 
     def _note_least(self) -> None:
@@ -187,7 +190,7 @@ class SharedJoin(Join):
 
     def _begin_turn(self) -> None:
         turn, clock = self._turn[0], self.clock
-        seen = clock is not None or self.budget is not None or len(self._arrivals) == 0
+        seen = clock is not None or self.budget is not None
         turn.schedule = SCHEDULES[self.config.schedule] if seen else kernel.LWO
         turn.first, turn.came, turn.there = self.first, self.came, self.came
         turn.serving = kernel.NOBODY
@@ -195,11 +198,18 @@ class SharedJoin(Join):
         turn.budget = NO_LIMIT if self.budget is None else self.budget
         turn.timed = int(clock is not None)
         if clock is not None:
+            if len(clock.arrives) != len(self._arrivals):
+                raise WindrowError(
+                    f"the clock has {len(clock.arrives)} times for {len(self._arrivals)} arrivals; "
+                    "give one for each suspended arrival and each of the batch"
+                )
             turn.there = self.first
             self._times = np.array([clock.now, clock.now, clock.scan, clock.produce])
             self._produced = np.empty(len(self._of))
-            self._events = np.empty((2, BUFFER_ROWS), np.int64)
-            self._event_clock = np.empty(BUFFER_ROWS)
+            # Each arrival's results are released to each window once, at most.
+            most = len(self._arrivals) * len(self.levels.levels)
+            self._events = np.empty((2, most), np.int64)
+            self._event_clock = np.empty(most)
         self._max_qt = self.levels.max_qt()
 
     def _sharing(self) -> Sharing:
@@ -227,8 +237,9 @@ class SharedJoin(Join):
             self.complete = max(self.complete, self.newest + 1)
         for stream in range(self.config.streams):
             least = of_the_others(after, stream)
-            if len(self.levels.levels) and least != BEGINNING:
-                # Before the first tuple of another stream nothing has left.
+            if len(self.levels.levels) and BEGINNING < least < END:
+                # Before the first tuple of another stream nothing has left, and after the last one
+                # of all others nothing is needed of this one.
                 self.complete = max(self.complete, least - int(self.levels.levels[-1]))
             self.state.drop_expired(stream, 0, self.stored_from(stream, after))
 

@@ -50,7 +50,13 @@ class Release(Plain):
         """Start with nothing held."""
         self.held = np.empty((0, self.width), np.int64)
         self.peak = 0
+        self._begin_batch()
         return self
+
+    def _begin_batch(self) -> None:
+        #: Of the batch at hand: results that are not among `held` yet, and how many.
+        self.fresh: list[NDArray[np.int64]] = []
+        self.many = 0
 
     def __len__(self) -> int:
         return len(self.held)
@@ -68,22 +74,35 @@ class Release(Plain):
         rows[:, LEFT] = -1
         rows[:, PRODUCED] = 0 if piece.produced is None else piece.produced.view(np.int64)
         rows[:, NEW] = 1
-        rows = in_order(np.concatenate([self.held, rows]) if len(self.held) else rows)
-        upto, need = self.join.released(rows[:, ARRIVAL])
-        waits = upto < need
-        done = int(waits.argmax()) if waits.any() else len(rows)
-        yield from self._leave(rows[:done], upto[:done])
-        self.held = rows[done:]
-        self.peak = max(self.peak, len(self.held))
+        self.fresh.append(rows)
+        self.many += len(rows)
+        if self.many >= len(self.held):
+            # Not before: each merge moves all that is held.
+            self._merge()
+            upto, need = self.join.released(self.held[:, ARRIVAL])
+            waits = upto < need
+            done = int(waits.argmax()) if waits.any() else len(self.held)
+            leaving, self.held = self.held[:done], self.held[done:]
+            yield from self._leave(leaving, upto[:done])
+        self.peak = max(self.peak, len(self.held) + self.many)
 
     def finish(self) -> Iterator[Any]:
         """The batch has been joined: let go what may, and keep what some query still waits for."""
+        self._merge()
         if len(self.held):
             upto, need = self.join.released(self.held[:, ARRIVAL])
             further = (upto > self.held[:, LEFT]) & (upto >= self.held[:, AGE])
             yield from self._leave(self.held[further], upto[further])
             self.held[further, LEFT] = upto[further]
-            self.held = self.held[upto < need]
+            waits = upto < need
+            if not waits.all():
+                self.held = self.held[waits]
+
+    def _merge(self) -> None:
+        """Put what this batch has found so far among what is held."""
+        if self.fresh:
+            self.held = in_order(np.concatenate([self.held, *self.fresh]))
+            self._begin_batch()
 
     def _leave(self, rows: NDArray[np.int64], upto: Rows) -> Iterator[Released]:
         if len(rows):
@@ -115,6 +134,7 @@ class Release(Plain):
     def attach(self, arrays: dict[str, NDArray[Any]], facts: dict[str, Any], room: Room) -> None:
         """Go on with those of `handover`."""
         self.held, self.peak = arrays["held"], len(arrays["held"])
+        self._begin_batch()
 
     # -- for the log -----------------------------------------------------------------------
 
