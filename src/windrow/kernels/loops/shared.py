@@ -241,9 +241,8 @@ def join_shared(task: Task, sharing: Sharing) -> int:
     """
     turn, streams = sharing.turn[0], task.asked.shape[0]
     while True:
-        if turn.serving == NOBODY:
-            if not next_step(sharing):
-                break
+        if turn.serving == NOBODY and not next_step(sharing):
+            break
         at = turn.serving - turn.first
         if turn.opening:
             look_ahead(task, sharing, at)

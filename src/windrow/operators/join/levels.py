@@ -87,7 +87,7 @@ class Levels:
         return self._max_qt
 
     def _most_queries(self) -> NDArray[np.float64]:
-        """The matrix. Python's numbers are exact, so equal ratios are equal: a tie is no accident."""
+        """The matrix, by exact numbers: of equal ratios, none is larger by accident."""
         sizes, served = [0], [0]
         for reach in self.levels.tolist():
             sizes.append(reach ** (self.streams - 1))
