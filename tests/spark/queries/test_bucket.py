@@ -1,10 +1,13 @@
 """A bucket of a shared join and its log, without Spark: any batches, any loss, any budget."""
 
+import json
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.shared.runs import naive
+from tests.shared.runs import Batch, naive
 from tests.shared.test_law import SCHEDULES, histories
 from tests.spark.buckets import arenas
 
@@ -66,3 +69,44 @@ def test_two_attempts_write_the_same(schedule, streams, data):
         run = SharedRun(streams, schedule, lateness=lateness, folder=folder)
         run_history(run, batches, other=assert_same)
     assert run.hits == [None] + [True] * (len(run.hits) - 1)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_suspended_work_survives_the_merging_of_chunks(schedule):
+    """Made again from the log before each micro-batch, with a budget that is soon far behind."""
+    rng = np.random.default_rng(1)
+    batches = []
+    for number in range(36):
+        times = np.sort(3 * number + rng.integers(0, 3, (2, 2)), axis=1).tolist()
+        keys = rng.integers(0, 2, (2, 2)).tolist()
+        rows = [list(zip(*each, strict=True)) for each in zip(keys, times, strict=True)]
+        added = [("small", 2), ("large", 40)] if number == 0 else []
+        batches.append(Batch(rows, added, [], 9 if number < 30 else None))
+    run = SharedRun(2, schedule)
+    merged = []
+
+    def look(run, attempt):
+        directory = json.loads(run.stores[0].text)
+        merged.append(run.suspended[0] and any(chunk[-1] for chunk in directory["chunks"]))
+
+    ids = run_history(run, batches, other=look)
+    run.finish()
+    assert sum(map(bool, merged)) > 10
+    check(run, ids, 2, batches)
+
+
+def test_the_log_forgets_what_is_over():
+    run = SharedRun(2, "swf")
+    run.add("one", 10)
+    for number in range(200):
+        run.limit(3 if number < 50 else None)
+        run.batch([[(1, 5 * number)], [(1, 5 * number + 1)]])
+    directory = json.loads(run.stores[0].text)
+    assert len(run.stores[0].blobs) <= 12
+    assert len(directory["chunks"]) <= 12
+    assert directory["deltas"] == []
+    run.drop("one")
+    run.batch([[], []])
+    assert json.loads(run.stores[0].text)["queries"]["lives"] == {}
+    run.batch([[(1, 2000)], [(1, 2001)]])
+    assert json.loads(run.stores[0].text)["chunks"] == []
