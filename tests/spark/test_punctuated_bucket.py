@@ -155,8 +155,10 @@ def test_broken_promises_are_what_they_are_in_process(data):
         # The time of an end may be any that no result exceeds.
         assert ends(found) == ends(local)
         found, local = results(found), results(local)
-    assert_same_rows(found, local)
     assert {name: run.violations[name] for name in counted} == counted
+    if "finals" not in more or not any(counted.values()):
+        # A final may count what a tuple had met before the promise came that it breaks.
+        assert_same_rows(found, local)
 
 
 def without_an_end(case, rows, more):
