@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.kernels import ordering as kernel
 from windrow.state import ordering as module
 from windrow.state.ordering import ENOUGH, Ordering, Pair
 from windrow.state.room import HEAP
@@ -18,6 +19,7 @@ from windrow.testing.ordering import (
     scrambled,
     scrambling_factor,
 )
+from windrow.workload import query_1
 
 pytestmark = [
     pytest.mark.kernel,
@@ -233,7 +235,7 @@ def test_a_tuple_from_before_what_is_remembered():
     """It is counted, and k is as much as is remembered; later ones are measured again."""
     keys = [*range(40), 0, *range(41, 60)]
     ordering = watched(keys, most=16)
-    assert ordering.track.standing[0, module.kernel.BEYOND] == 1
+    assert ordering.track.standing[0, kernel.BEYOND] == 1
     assert ordering.scrambling(0) == 15
     assert ordering.ordered(0)
     assert watched([*keys[:40], 30], most=16).scrambling(0) == 10
@@ -281,3 +283,42 @@ def test_a_stream_that_loses_its_order_late_is_noticed():
     ordering = watched([*before, *lost[: ENOUGH // 2]], most=64)
     assert ordering.ordered(0)
     assert not observe(ordering, [(0, int(key)) for key in lost[ENOUGH // 2 :]]).ordered(0)
+
+
+# -- the paper's streams -----------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1, max_size=60), st.data())
+def test_quickselect(keys, data):
+    rank = data.draw(st.integers(0, len(keys) - 1))
+    beyond = np.array([*keys, -100, 100], np.int64)
+    assert kernel.smallest(beyond, len(keys), rank) == sorted(keys)[rank]
+    assert beyond[len(keys) :].tolist() == [-100, 100]
+
+
+def test_the_paper_s_streams():
+    """Query 1 with congestion and burst: every lag is that of the definition, in numpy."""
+    tables = query_1(100, scrambling=(50, 20, 90), seed=3)
+    keys = [table["epoch"].to_numpy() for table in tables]
+    times = np.concatenate([table["time"].to_numpy() for table in tables]).astype(np.int64)
+    streams = np.repeat(range(3), [len(each) for each in keys])
+    order = np.lexsort((streams, times))
+    arrivals = streams[order], np.concatenate(keys)[order]
+    ordering = Ordering(3, [50, 20, 90], counted=True)
+    asked = 0
+    for begin in range(0, len(order), 1500):
+        ordering.observe(*(each[begin : begin + 1500] for each in arrivals))
+        for i, j in ((0, 1), (1, 0), (2, 1), (0, 2), (1, 2)):
+            place = ordering.arrived(j) - ordering.scrambling(j)
+            if not (pair := ordering.pair(i, j)) or not pair.settled:
+                continue
+            moment = np.flatnonzero(arrivals[0] == j)[place - 1]
+            kin = (keys[i] <= np.sort(keys[j])[place - 1]).sum()
+            assert pair.lag == (arrivals[0][:moment] == i).sum() - kin
+            asked += 1
+    assert asked > 20
+    # S_2 is behind by what the congestion held up, and S_3 ahead by what the burst brought.
+    assert ordering.pair(0, 1).lag == pytest.approx(30 * 50 * 7 / 8, abs=250)
+    assert ordering.pair(2, 0).lag == pytest.approx(10 * 50 * 7, abs=350)
+    assert [ordering.multiplicity(stream) for stream in range(3)] == [2, 2, 2]
+    assert all(ordering.ordered(stream) for stream in range(3))
