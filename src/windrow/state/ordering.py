@@ -11,8 +11,10 @@ ascend in the long run; of streams that descend, `~key` ascends.
     multiplicity(i)         the largest so far, of keys whose tuples    never; it only rises
                             are no further apart than k so far
 
-An arrival costs a few nanoseconds, a `pair` 2 k_j + k_i looks, so it is asked once a batch. Memory
-is 24 bytes for each tuple that a partner has not passed yet, or of the latest 2k, up to a limit.
+An arrival costs a compare and a store, a `pair` 2 k_j + k_i looks, so it is asked once for some
+thousands of arrivals. Counting keys costs more than all the rest: only the join that takes this
+one's output asks for it. Memory is 24 bytes for each tuple that a partner has not passed yet, or of
+the latest 2k, up to a limit; and as much for each of 16 k places of keys, where they are counted.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ Numbers = NDArray[np.int64]
 #: Positions that are remembered of each stream: at first, and at most.
 LEAST_POSITIONS, MOST_POSITIONS = 1 << 10, 1 << 20
 #: Places in a table of keys that are counted: at first, and at most.
-LEAST_PLACES, MOST_PLACES = 1 << 8, 1 << 20
+LEAST_PLACES, MOST_PLACES = 1 << 12, 1 << 20
+#: Places for each key that may come again, at least: the more, the rarer a table is made anew.
+ROOMY = 16
 #: From so many tuples on it can be told whether a key is ordered in the long run.
 ENOUGH = 4096
 #: Of the tuples that came, k is a smaller share than one in this many if they are ordered.
@@ -198,9 +202,9 @@ class Ordering:
     def _forget_old(self, stream: int, position: int) -> None:
         """A table without the keys that cannot come at that position any more."""
         mine, old = self.track.standing[stream], self.tables[stream]
-        apart = min(int(mine[kernel.K]), MOST_PLACES // 4)
+        apart = min(int(mine[kernel.K]), MOST_PLACES // ROOMY)
         size = LEAST_PLACES
-        while size < 4 * apart:
+        while size < ROOMY * apart:
             size *= 2
         self.tables[stream] = self._table(size)
         kernel.refill(old, position - apart, self.tables[stream], mine)
