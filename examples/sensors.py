@@ -98,9 +98,10 @@ def run(spark: SparkSession, folder: Path) -> None:
 
 
 def show(what: str, answers: DataFrame) -> None:
-    """Some of the answers."""
+    """Some of the answers. Names as those of the paper have dots and brackets."""
     print(what)
-    answers.orderBy("ts", *answers.columns).show(5, truncate=False)
+    names = [f"`{name}`" for name in answers.columns if name != "ts"]
+    answers.orderBy("ts", *names).show(5, truncate=False)
 
 
 def read(folder: Path, half_hour: int) -> None:

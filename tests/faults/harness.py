@@ -88,13 +88,13 @@ class Process:
 
 
 class Driver(Process):
-    """A Spark driver that runs `job.py`."""
+    """A Spark driver that runs `job.py`, or another script that answers line by line."""
 
-    def __init__(self, log, master="local[2,4]", **settings):
+    def __init__(self, log, master="local[2,4]", script=job.__file__, **settings):
         self.python = sys.executable
         arguments = json.dumps({"master": master, **settings})
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
-        super().__init__([self.python, job.__file__, arguments], log, env=environment)
+        super().__init__([self.python, script, arguments], log, env=environment)
         self.answers = queue.Queue()
         self.waiting = 0
         threading.Thread(target=self._listen, daemon=True).start()
