@@ -55,7 +55,8 @@ def factors(arrivals, streams=2):
 
 @given(scrambled(streams=2, most=14), st.integers(1, 5))
 def test_k_and_multiplicity_are_those_of_what_has_come(arrivals, batch):
-    """A multiplicity as far as k is known when a key is forgotten; it is never too large."""
+    """k is exact unless a tuple is astray, which the smallest rings make likely. A multiplicity is
+    as far as k is known when a key is forgotten. Neither is ever too large."""
     found, known = Ordering(2, counted=True), Ordering(2, factors(arrivals), counted=True)
     for begin in range(0, len(arrivals), batch):
         found = observe(found, arrivals[begin : begin + batch])
@@ -63,7 +64,10 @@ def test_k_and_multiplicity_are_those_of_what_has_come(arrivals, batch):
         for stream in (0, 1):
             keys = keys_of(arrivals[: begin + batch], stream)
             assert found.arrived(stream) == len(keys)
-            assert found.scrambling(stream) == scrambling_factor(keys)
+            assert known.scrambling(stream) == scrambling_factor(keys_of(arrivals, stream))
+            assert found.scrambling(stream) <= scrambling_factor(keys)
+            if not found.astray(stream):
+                assert found.scrambling(stream) == scrambling_factor(keys)
             assert known.multiplicity(stream) == multiplicity(keys)
             assert found.multiplicity(stream) <= multiplicity(keys)
 
@@ -166,14 +170,35 @@ def test_memory_is_the_most_for_any_partner(arrivals):
             assert ordering.memory(i) == max(pair.memory for pair in pairs)
 
 
+@pytest.mark.parametrize("least", [2, 16])
 @given(scrambled(most=12))
-def test_what_is_found_out_is_what_would_have_been_given(arrivals):
-    """When k has been seen, it makes no difference that it was not known before."""
-    found, known = Ordering(2), Ordering(2, factors(arrivals))
+def test_what_is_found_out_is_what_would_have_been_given(least, arrivals):
+    """When k has been seen, it makes no difference that it was not known before; but where less is
+    remembered than such a k asks for, what is known must come anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "LEAST_POSITIONS", least)
+        found, known = Ordering(2), Ordering(2, factors(arrivals))
     found, known = observe(found, arrivals), observe(known, arrivals)
+    if least == 2 and (found.astray(0) or found.astray(1)):
+        return
     for i, j in ((0, 1), (1, 0)):
-        assert found.pair(i, j) == known.pair(i, j)
-        assert found.past(i) == known.past(i)
+        not_yet = [None] if least == 2 else []
+        assert found.pair(i, j) in [known.pair(i, j), *not_yet]
+        assert found.past(i) in [known.past(i), *not_yet]
+
+
+def test_k_converges_when_tuples_are_astray():
+    """Rings begin with 2 positions here. Each tuple astray doubles them, until they are enough."""
+    ordering, found = Ordering(2), []
+    for begin in range(0, 20 * 40, 40):
+        # The first of 20 comes last, and both streams are alike, so nothing else needs room.
+        keys = [*range(begin + 1, begin + 20), begin, *range(begin + 20, begin + 40)]
+        ordering = observe(ordering, [(stream, key) for key in keys for stream in (0, 1)])
+        found.append((ordering.scrambling(0), ordering.astray(0)))
+    assert found[0][0] < 19
+    assert found == sorted(found)
+    assert found[-1][0] == 19
+    assert found[-1] == found[-10]
 
 
 def test_a_silent_partner_lets_nothing_go():
@@ -235,7 +260,7 @@ def test_a_tuple_from_before_what_is_remembered():
     """It is counted, and k is as much as is remembered; later ones are measured again."""
     keys = [*range(40), 0, *range(41, 60)]
     ordering = watched(keys, most=16)
-    assert ordering.track.standing[0, kernel.BEYOND] == 1
+    assert ordering.astray(0) == 1
     assert ordering.scrambling(0) == 15
     assert ordering.ordered(0)
     assert watched([*keys[:40], 30], most=16).scrambling(0) == 10

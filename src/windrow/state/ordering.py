@@ -4,7 +4,8 @@ Python's side of `kernels/ordering.py`. Keys are whole numbers in whose order th
 ascend in the long run; of streams that descend, `~key` ascends.
 
     figure                  is                                          is final
-    scrambling(i)           the largest so far, exactly                 never; it only rises
+    scrambling(i)           the largest so far, exactly, if no tuple    never; it only rises
+                            is `astray`
     past(j)                 a key that S_j sends no more, nor below     at once, if k_j is
     pair(i, j).lag          L of a moment k_j tuples of S_j ago         once S_i is k_i further
     pair(i, j).over         tuples of S_i since that moment             at once
@@ -119,6 +120,13 @@ class Ordering:
         """A stream's scrambling factor so far, or what was given, if that is more."""
         return int(self.track.standing[stream, kernel.K])
 
+    def astray(self, stream: int) -> int:
+        """How many tuples were further out of order than is remembered.
+
+        Each raised k to as much as was remembered, and made that twice as much, up to the limit.
+        """
+        return int(self.track.standing[stream, kernel.BEYOND])
+
     def multiplicity(self, stream: int) -> int:
         """The most tuples of one key so far; 0 unless they are counted."""
         return int(self.track.standing[stream, kernel.MULTIPLICITY])
@@ -142,8 +150,8 @@ class Ordering:
         count, k = mine[kernel.COUNT], mine[kernel.K]
         grown = k > mine[kernel.GIVEN] and SHARE * k >= count >= ENOUGH
         since = count - mine[kernel.FIRST_BEYOND]
-        astray = mine[kernel.BEYOND] >= ENOUGH and SHARE * mine[kernel.BEYOND] >= since
-        return not (grown or astray)
+        lost = self.astray(stream) >= ENOUGH and SHARE * self.astray(stream) >= since
+        return not (grown or lost)
 
     # -- a stream and its partners ---------------------------------------------------------
 
@@ -151,7 +159,8 @@ class Ordering:
         """How S_i stands to S_j; None while no next-of-kin is known: then nothing may be evicted.
 
         So it is until more than k_j tuples of S_j have come, and one of S_i that is not above them
-        all; and where S_i is further ahead than is remembered.
+        all; where S_i is further ahead than is remembered; and for a while after k_j has become
+        larger than that.
         """
         place = self._place(i, j)
         if not place.known:
