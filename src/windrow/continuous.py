@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from importlib import import_module
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -13,9 +12,9 @@ import pyarrow as pa
 from windrow import checks, duration, meeting
 from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
-from windrow.cql.status import Status, named, shown_window
+from windrow.cql.status import Status, named
 from windrow.local.queries import LocalQueries
-from windrow.model import CountWindow, Schedule, Stream, WindrowError
+from windrow.model import Schedule, Stream, WindrowError
 from windrow.planning import Duration
 
 
@@ -80,10 +79,11 @@ class ContinuousQueries:
                     "checkpoint is not given; continuous queries on Spark keep in it what they "
                     "are and how far they have come, so name a folder that all workers can reach"
                 )
-            made = import_module("windrow.spark.queries.service").Service(
+            from windrow.spark.queries import service
+
+            self._service = service.Service(
                 self._streams, self._schedule, self._closed, self._budget, str(checkpoint)
             )
-            self._service = made
         else:
             if checkpoint is not None:
                 raise WindrowError(
@@ -102,12 +102,6 @@ class ContinuousQueries:
         query = compile_query(sql, name, self._streams)
         meeting.streams([self._streams[at] for at in query.streams])
         if self._service is not None:
-            if isinstance(query.window, CountWindow):
-                raise WindrowError(
-                    f"query {name!r}: WINDOW {shown_window(query)} runs over tables only; on Spark "
-                    "give a WINDOW of time, or join the streams by rows with windrow.join and "
-                    f"window=windrow.rows({query.window.n}, per={query.window.per!r})"
-                )
             self._service.add(query)
             return
         assert self._local is not None

@@ -109,7 +109,7 @@ def _plain(text: Text, node: exp.Expr, names: Names) -> Draft:
     value = compiled(text, inner, replace(names, result_time=True))
     whole = as_column(inner, names) if value.columns and value.columns[0][0] else None
     kind = names.type_of(whole) if whole else value.type
-    if types.is_null(kind):
+    if types.is_null(kind) and whole is None:
         raise text.error("selects NULL, which has no type; CAST it", inner)
     return _draft(text, node, Item("", kind, value, whole), names)
 

@@ -17,6 +17,7 @@ from windrow.model import CountWindow, TimeWindow
 
 #: Gives a column of the results: of the stream at this position, at this path.
 Column = Callable[[int, str], pa.Array]
+Kind = Literal["time", "rows", "rows per key"]
 Function = Literal["count", "sum", "avg", "min", "max"]
 
 
@@ -24,7 +25,7 @@ class Signature(NamedTuple):
     """What queries must have in common to share a join: streams (by position), kind of window."""
 
     streams: tuple[int, ...]
-    kind: Literal["time", "rows", "rows per key"]
+    kind: Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ class CompiledQuery:
     @cached_property
     def signature(self) -> Signature:
         """Queries of one signature share a join."""
-        kind: Literal["time", "rows", "rows per key"] = "time"
+        kind: Kind = "time"
         if isinstance(self.window, CountWindow):
             kind = "rows per key" if self.window.per == "key" else "rows"
         return Signature(tuple(sorted(self.streams)), kind)

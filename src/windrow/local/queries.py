@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +23,10 @@ from windrow.cql.status import JoinStatus, QueryStatus, Status, shown_window
 from windrow.local.engine import LocalJoin
 from windrow.local.rows import LocalRows
 from windrow.local.shared import LocalShared
-from windrow.model import BEGINNING, END, CountWindow, Schedule, Stream
+from windrow.model import BEGINNING, END, Schedule, Stream
 from windrow.operators.admit import admit
+from windrow.operators.join.ranked import RankedJoin
+from windrow.operators.join.shared import SharedJoin
 from windrow.operators.released import Released
 
 
@@ -85,8 +86,8 @@ def moment(micros: int) -> datetime | None:
         return (datetime.min if micros < 0 else datetime.max).replace(tzinfo=UTC)
 
 
-class TimeJoin:
-    """The join that queries with windows of time share. `at`: how many rows have been read."""
+class SignatureJoin:
+    """The join that the queries of one signature share. `at`: how many rows have been read."""
 
     def __init__(
         self,
@@ -98,32 +99,40 @@ class TimeJoin:
     ) -> None:
         self.signature = signature
         self.budget = budget
-        self.join = LocalShared([streams[position] for position in signature.streams], schedule)
         self.queries: list[Running] = []
-        newest = catch_up(self.join, at)
-        if newest is not None:
-            self.join.shared.complete = newest + 1
+        mine = [streams[position] for position in signature.streams]
+        self.join: LocalJoin
+        self.shared: SharedJoin | RankedJoin
+        if signature.kind == "time":
+            by_time = self.join = LocalShared(mine, schedule)
+            self.shared = by_time.shared
+            newest = catch_up(self.join, at)
+            if newest is not None:
+                self.shared.complete = newest + 1
+        else:
+            by_rank = LocalRows(mine, "stream" if signature.kind == "rows" else "key", schedule)
+            self.join, self.shared = by_rank, by_rank.ranked
+            newest = catch_up(self.join, at)
+            if newest is not None:
+                self.shared.newest = newest
 
     def add(self, query: CompiledQuery, reach: int) -> Running:
         """Have a query get the results of the arrivals from here on."""
-        shared = self.join.shared
         aggregation = Aggregation(query) if query.aggregated else None
-        made = Running(
-            query, reach, shared.came, shared.complete_from(reach), aggregation=aggregation
-        )
-        shared.add(reach)
+        since = self.shared.complete_from(reach)
+        made = Running(query, reach, self.shared.came, since, aggregation=aggregation)
+        self.shared.add(reach)
         self.queries.append(made)
         return made
 
     def drop(self, running: Running) -> None:
         """Let a query get none of the arrivals from here on."""
-        running.dropped = self.join.shared.came
-        self.join.shared.drop(running.reach)
+        running.dropped = self.shared.came
+        self.shared.drop(running.reach)
 
     def feed(self, start: int, stop: int) -> None:
         """Rows [start, stop) of each table."""
-        shared = self.join.shared
-        shared.budget = self.budget
+        self.shared.budget = self.budget
         ranges = [(min(start, len(t)), min(stop, len(t))) for t in self.join.tables]
         for piece in self.join.batch(ranges):
             assert isinstance(piece, Released)
@@ -136,78 +145,21 @@ class TimeJoin:
                 each.take(released[life], judged)
         progress = min(each.now for each in self.join.progress)
         for running in self.queries:
-            running.advance(min(progress, shared.waits_from(running.reach)))
+            running.advance(min(progress, self.shared.waits_from(running.reach)))
 
     def left(self) -> int:
-        """How many arrivals wait for their turn."""
-        return self.join.shared.suspended()
+        """How many arrivals are suspended."""
+        return self.shared.suspended()
 
     def status(self) -> JoinStatus:
         """What is to be said of it."""
-        done = self.join.shared.under_way_from
+        done = self.shared.under_way_from
         return JoinStatus(
             tuple(stream.name for stream in self.join.plan.streams),
             self.signature.kind,
             tuple(each.status() for each in self.queries if each.dropped > done),
             self.left(),
             len(self.join.results),
-        )
-
-
-class RowsJoin:
-    """The join that queries with windows of rows share; what `TimeJoin` is for windows of time."""
-
-    def __init__(self, signature: Signature, streams: Sequence[Stream], n: int, at: int) -> None:
-        self.signature = signature
-        per: Literal["key", "stream"] = "stream" if signature.kind == "rows" else "key"
-        self.join = LocalRows([streams[position] for position in signature.streams], n, per)
-        self.queries: list[Running] = []
-        self.at = at
-        self.newest = catch_up(self.join, at)
-
-    def add(self, query: CompiledQuery, reach: int) -> Running:
-        """Have a query get the results whose last row is read from here on."""
-        self.join.widen(reach + 1)
-        since = BEGINNING if self.newest is None else self.newest + 1
-        made = Running(query, reach, self.at, since)
-        self.queries.append(made)
-        return made
-
-    def drop(self, running: Running) -> None:
-        """Let a query get no result of rows that are read from here on."""
-        running.dropped = self.at
-
-    def feed(self, start: int, stop: int) -> None:
-        """Rows [start, stop) of each table."""
-        ranges = [(min(start, len(t)), min(stop, len(t))) for t in self.join.tables]
-        self.at = stop
-        found = self.join.ranked(ranges)
-        for table, (first, last) in zip(self.join.tables, ranges, strict=True):
-            if last > first:
-                here = int(table.columns.ts[first:last].max())
-                self.newest = here if self.newest is None else max(self.newest, here)
-        if found is None:
-            return
-        piece, ranks = found
-        judged = Judged(piece, self.join.payloads, self.signature.streams)
-        # Which row was read last; all streams are read by the same numbers.
-        last = np.max([ids for ids in piece.rows if ids is not None], axis=0)
-        for each in self.queries:
-            lives = (last >= each.added) & (last < each.dropped)
-            each.take(lives & (ranks <= each.reach), judged)
-
-    def left(self) -> int:
-        """Nothing is suspended here: what waits, waits for input."""
-        return 0
-
-    def status(self) -> JoinStatus:
-        """What is to be said of it."""
-        return JoinStatus(
-            tuple(stream.name for stream in self.join.plan.streams),
-            self.signature.kind,
-            tuple(each.status() for each in self.queries if each.dropped == END),
-            0,
-            0,
         )
 
 
@@ -238,19 +190,16 @@ class LocalQueries:
         self.closed = closed
         self.budget = budget
         self.at = 0
-        self.queries: dict[str, tuple[TimeJoin | RowsJoin, Running]] = {}
-        self.joins: dict[Signature, TimeJoin | RowsJoin] = {}
+        self.queries: dict[str, tuple[SignatureJoin, Running]] = {}
+        self.joins: dict[Signature, SignatureJoin] = {}
 
     def add(self, query: CompiledQuery) -> None:
         """Have a query get the results of the rows that are read from here on."""
         found = query.signature
         if found not in self.joins:
-            if isinstance(query.window, CountWindow):
-                self.joins[found] = RowsJoin(found, self.streams, query.window.n, self.at)
-            else:
-                self.joins[found] = TimeJoin(
-                    found, self.streams, self.schedule, self.budget, self.at
-                )
+            self.joins[found] = SignatureJoin(
+                found, self.streams, self.schedule, self.budget, self.at
+            )
         join = self.joins[found]
         self.queries[query.name] = join, join.add(query, query.reach(self.closed))
 

@@ -12,6 +12,7 @@ from windrow.model import JoinPlan, Stream
 from windrow.operators.join.counted import CountJoin, Nulls
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
+from windrow.operators.join.ranked import RankedJoin
 from windrow.operators.join.shared import SharedConfig, SharedJoin
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.payload import Payload, Rows
@@ -36,7 +37,7 @@ def join_of(
     `logged`: whether there is a log, which wants to know what punctuations remove. `coming` names
     the rows that wait.
     """
-    if plan.schedule is not None:
+    if plan.schedule is not None and not plan.counted:
         judge = None if payloads[0].exact else same_as_first(payloads)
         return SharedJoin(SharedConfig(len(plan.streams), plan.schedule, judge), layout)
     config = JoinConfig(
@@ -62,7 +63,8 @@ def join_of(
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]
     nulls = [payload.null_keys for payload in payloads]
     mutes = [mutes_of(*each) for each in zip(plan.streams, payloads, strict=True)]
-    return CountJoin(config, layout, nulls, mutes, same, coming)
+    kind = CountJoin if plan.schedule is None else RankedJoin
+    return kind(config, layout, nulls, mutes, same, coming)
 
 
 def mutes_of(stream: Stream, payload: Payload) -> Nulls:

@@ -33,11 +33,6 @@ def test_batches_are_no_streams(fed, spark):
         wr.ContinuousQueries(*streams, checkpoint=str(fed.folder / "checkpoint"))
 
 
-def test_windows_of_rows_are_for_tables(fed, spark):
-    with pytest.raises(wr.WindrowError, match="'last' has a window of rows"):
-        queries(fed, spark).add(f"{PAIRS} WINDOW 3 ROWS", name="last")
-
-
 def test_what_does_not_run_cannot_be_waited_for(fed, spark):
     with pytest.raises(wr.WindrowError, match="start them first"):
         queries(fed, spark).process_all_available()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ class Join:
     work: Any
     candidates: int
     matches: int
+    #: Has a log rows that are gone here, and that a join made from it would have?
+    outgrown = False
 
     def counts_keyless(self, stream: int) -> bool:
         """Are tuples with a null key wanted too?"""
@@ -28,6 +31,9 @@ class Join:
     def counts_mute(self, stream: int) -> bool:
         """Are tuples wanted that fail the condition's part about their stream alone?"""
         return False
+
+    def renumber(self, kept: Sequence[Rows]) -> None:
+        """Rows have new ids: their places among those that are kept, by stream."""
 
     def promised(self, stream: int, before: int) -> tuple[Rows, Rows]:
         """Rows and times of a stream's punctuations before a time that are flags or act now."""

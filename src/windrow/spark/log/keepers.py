@@ -29,7 +29,7 @@ class Keepers:
 
     def __init__(self, log: Log, pipeline: Pipeline) -> None:
         plan = log.plan
-        shared = plan.schedule is not None
+        shared = plan.schedule is not None and not plan.counted
         self.tuples = SharedTuples(log, pipeline) if shared else Tuples(log, pipeline)
         self.held_back = HeldBack(log, pipeline) if shared else None
         self.held = Held(log, pipeline) if plan.ordered else None

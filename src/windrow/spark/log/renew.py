@@ -2,8 +2,8 @@
 
 Under a count window one old tuple of a rare key can hold its chunk for ever, and punctuations take
 tuples out of the middle of chunks. So, beside what time frees, when the log has twice the rows that
-are live, the live ones become one chunk (several if they are wide), with new row ids, and the
-stages are made again from it.
+are live, or rows that must not come back, the live ones become one chunk (several if they are
+wide), with new row ids, and the stages are made again from it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def if_sparse(log: Log, pipeline: Pipeline, keepers: Keepers) -> None:
     directory, join, streams = log.directory, pipeline.join, range(len(log.streams))
     logged = sum(entry.rows for entry in directory.chunks)
     live = sum(_live(pipeline, stream) for stream in streams)
-    if logged <= max(LEAST_RENEWED, 2 * live):
+    if logged <= max(LEAST_RENEWED, 2 * live) and not join.outgrown:
         return
+    join.outgrown = False
     kept = [_live_rows(pipeline, stream) for stream in streams]
     matched = [_matched(pipeline, stream, rows) for stream, rows in enumerate(kept)]
     batches = [list(_gathered(log, pipeline, s, rows)) for s, rows in enumerate(kept)]
@@ -57,6 +58,7 @@ def if_sparse(log: Log, pipeline: Pipeline, keepers: Keepers) -> None:
     if keepers.held is not None:
         keepers.held.renumber(kept)
     pipeline.gate.renumber(kept)
+    pipeline.join.renumber(kept)
     _begin(log, pipeline)
     keepers.restore_rows()
 

@@ -29,7 +29,7 @@ ORDER = "__windrow_order"
 def layout(plan: JoinPlan) -> Layout:
     """How a bucket's state is laid out."""
     streams, nodes = len(plan.streams), plan.punctuated
-    if plan.schedule is not None:
+    if plan.schedule is not None and not plan.counted:
         # All arrivals have one order, so all tuples are in one part.
         return Layout(streams, "time-list", 1)
     if plan.counted:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from windrow.model import END
+from windrow.operators.join.ranked import RankedJoin
 from windrow.operators.join.shared import SharedJoin
 from windrow.operators.released import Released
 from windrow.spark.bucket import BucketJoin, Packed
@@ -37,7 +38,7 @@ class SharedBucket(BucketJoin):
 
     def share(self, sharing: Sharing) -> SharedBucket:
         """Know the queries that the directory has."""
-        assert isinstance(self.pipeline.join, SharedJoin)
+        assert isinstance(self.pipeline.join, SharedJoin | RankedJoin)
         self.join = self.pipeline.join
         self.sharing = sharing
         self.catalog = Catalog(sharing.shape, self.log.directory, self.log.store)

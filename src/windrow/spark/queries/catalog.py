@@ -15,6 +15,7 @@ from typing import Any
 
 from windrow.cql import CompiledQuery, compile_query
 from windrow.model import END, Stream
+from windrow.operators.join.ranked import RankedJoin
 from windrow.operators.join.shared import SharedJoin
 from windrow.spark.log.directory import Directory, Store
 from windrow.spark.queries.control import Asked, Control
@@ -90,7 +91,7 @@ class Catalog:
         query = self.shape.compiled(asked)
         return Standing(asked, query, query.reach(self.shape.closed), *life)
 
-    def take(self, control: Control, join: SharedJoin) -> None:
+    def take(self, control: Control, join: SharedJoin | RankedJoin) -> None:
         """Go by this from the next arrival on, unless it is known already."""
         if control.version <= self.version:
             return
@@ -105,7 +106,7 @@ class Catalog:
             self.queries[id] = self._standing(asked[id], join.complete_from(reach), join.came)
             join.add(reach)
 
-    def settle(self, join: SharedJoin) -> None:
+    def settle(self, join: SharedJoin | RankedJoin) -> None:
         """Forget queries that can get nothing more, and write the others down."""
         done = join.under_way_from
         self.queries = {id: q for id, q in self.queries.items() if q.dropped > done}

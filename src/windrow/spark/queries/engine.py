@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from windrow.model import JoinPlan, Schedule, Stream, WindrowError
+from windrow.cql.query import Kind
+from windrow.model import CountWindow, JoinPlan, Schedule, Stream, WindrowError
 from windrow.spark import engine
 from windrow.spark.pack import PACKED_DDL
 from windrow.spark.queries import control
@@ -47,9 +48,15 @@ def refuse_batches(streams: Sequence[Stream]) -> None:
         )
 
 
-def plan_of(streams: Sequence[Stream], positions: Sequence[int], schedule: Schedule) -> JoinPlan:
-    """The plan of a join that queries over some of the streams share."""
-    return JoinPlan(streams=tuple(streams[at] for at in positions), schedule=schedule)
+def plan_of(
+    streams: Sequence[Stream], positions: Sequence[int], schedule: Schedule, kind: Kind
+) -> JoinPlan:
+    """The plan of a join that queries over some of the streams share; how far, they say."""
+    chosen = tuple(streams[at] for at in positions)
+    if kind != "time":
+        window = CountWindow(1, "stream" if kind == "rows" else "key")
+        chosen = tuple(replace(stream, window=window) for stream in chosen)
+    return JoinPlan(streams=chosen, schedule=schedule)
 
 
 def results_of(plan: JoinPlan) -> Results:

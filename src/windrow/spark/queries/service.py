@@ -57,11 +57,6 @@ class Service:
 
     def add(self, query: CompiledQuery) -> None:
         """Have a query run from the next micro-batch on."""
-        if query.signature.kind != "time":
-            raise WindrowError(
-                f"query {query.name!r} has a window of rows, which continuous queries have over "
-                "tables only; on Spark give it a window of time, or join with wr.join and wr.rows"
-            )
         with self._lock:
             found, new = self.registry.add(query.name, query.sql, self._signature(query))
             if self.started and new:
@@ -90,7 +85,7 @@ class Service:
     def _join(self, number: int) -> SharedQuery:
         """The join of that number."""
         if number not in self._joins:
-            _, *names = json.loads(self.registry.now.joins[number])
+            kind, *names = json.loads(self.registry.now.joins[number])
             known = [stream.name for stream in self.streams]
             missing = [name for name in names if name not in known]
             if missing:
@@ -99,7 +94,7 @@ class Service:
                     f"stream {missing[0]!r} now, only {', '.join(known)}; give it again"
                 )
             positions = tuple(known.index(name) for name in names)
-            plan = engine.plan_of(self.streams, positions, self.schedule)
+            plan = engine.plan_of(self.streams, positions, self.schedule, kind)
             folder = self.folder.inside(f"join-{number}")
             self._joins[number] = SharedQuery(self.spark, folder, plan, self.shape, positions)
         return self._joins[number]
