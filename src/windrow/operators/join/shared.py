@@ -33,6 +33,7 @@ from windrow.operators.join.base import Join
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Verify
 from windrow.operators.join.levels import Levels
+from windrow.operators.join.under_way import by_batch, made_again, stretches_of
 from windrow.operators.progress import of_the_others
 from windrow.operators.released import NONE, Released
 from windrow.operators.stage import Figures, Handover
@@ -387,16 +388,7 @@ class SharedJoin(Join):
         """
         under_way = self._under_way()
         first = self.came - len(under_way)
-        told = under_way[:, [kernel.NEED, kernel.SCANNED, kernel.RELEASED]]
-        changes = np.flatnonzero((told[1:] != told[:-1]).any(axis=1)) + 1
-        starts = np.concatenate([[0], changes, [len(told)]]) if len(told) else np.zeros(1, np.int64)
-        stretches = np.column_stack([np.diff(starts), told[starts[:-1]]]).tolist()
         cuts = [end - first for end in self._ends if first < end < self.came]
-        batches = [
-            np.bincount(part, minlength=self.config.streams).tolist()
-            for part in np.split(under_way[:, kernel.STREAM], cuts)
-            if len(part)
-        ]
         streams = range(self.config.streams)
         return {
             "windows": self.levels.facts(),
@@ -408,9 +400,9 @@ class SharedJoin(Join):
             "begun": first + int((under_way[:, kernel.SCANNED] >= 0).sum()),
             "complete": self.complete,
             "newest": self.newest,
-            "under_way": stretches,
+            "under_way": stretches_of(under_way),
             # By batch, how many arrivals of each stream are: a log knows them by stream alone.
-            "batches": batches,
+            "batches": by_batch(under_way, cuts, self.config.streams),
         }
 
     def stand(self, standing: dict[str, Any]) -> None:
@@ -431,12 +423,7 @@ class SharedJoin(Join):
         `under_way` has (time, key, row id, stream) of each, in the order of arrival. Those that had
         begun are the newest of their lists, so the lists tell what came before them.
         """
-        rows = np.empty((len(under_way), self._width), np.int64)
-        rows[:, [kernel.TS, kernel.KEY, kernel.ROW, kernel.STREAM]] = under_way
-        lengths = [count for count, *_ in self._stretches]
-        for at, column in enumerate((kernel.NEED, kernel.SCANNED, kernel.RELEASED)):
-            rows[:, column] = np.repeat([each[at + 1] for each in self._stretches], lengths)
-        rows[:, kernel.POINTER], rows[:, kernel.ORDERED] = kernel.AFRESH, 0
+        rows = made_again(under_way, self._stretches, self._width)
         begun = rows[:, kernel.SCANNED] >= 0
         for stream in range(self.config.streams):
             stored = begun & (rows[:, kernel.STREAM] == stream)
