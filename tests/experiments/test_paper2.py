@@ -31,7 +31,9 @@ from windrow.experiments.paper2.wall import WallSetup
 from windrow.testing.schedules import NOTHING, NaiveSharedJoin, Row
 from windrow.workload.arrivals import MICROS
 
-SMALL = Setup(measured=3000, seeds=2)
+#: A tenth of the results, ten times as dear, and no ten seeds.
+DEAR = Prices(10 * PRICES.scan, 10 * PRICES.produce)
+SMALL = Setup(measured=3000, seeds=2, selectivity=0.0002, prices=DEAR)
 LOOPED = Setup(measured=1500, seeds=1, nested=True, rate=15)
 WALL = WallSetup(measured=300, rounds=1)
 #: Seven windows, as everywhere.
@@ -159,7 +161,7 @@ def test_arrivals_are_measured_from_the_largest_window_on(burst) -> None:
     assert given.ts[given.first - 1] < 600 * MICROS <= given.ts[given.first]
     assert given.first == pytest.approx(120_000, rel=0.05)
     assert (np.diff(given.ts) >= 0).all()
-    assert set(given.key) == set(range(500))
+    assert set(given.key) == set(range(5000))
     assert given.arrives[0] == 0
     again = common.given(replace(SMALL, burst=burst, windows=(1, 600)), seed=3)
     assert all(np.array_equal(getattr(given, f), getattr(again, f)) for f in ("ts", "key"))
@@ -282,7 +284,7 @@ def test_figure_6() -> None:
     assert all_finite(outcome)
     # Uniform's large windows are equally far apart, and few tuples make maxima uneven.
     assert held(outcome)[3] is False
-    assert [held(outcome)[at] for at in (0, 2, 5)] == [True] * 3
+    assert [held(outcome)[at] for at in (0, 5)] == [True] * 2
 
 
 def test_figure_6_notices() -> None:
