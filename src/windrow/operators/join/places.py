@@ -27,32 +27,38 @@ class Places:
 
     old: Rows = field(default_factory=_none)
     new: Rows = field(default_factory=_none)
-    #: By key number, how many tuples have passed; and of this batch, by key and time.
+    #: By key number, how many tuples had passed before this batch; its keys; the batch by key and
+    #: time.
     totals: Rows = field(default_factory=lambda: np.zeros(1, np.int64))
+    _passing: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     _times: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     _order: Rows = field(default_factory=lambda: np.empty(0, np.int64))
-    _before: Rows = field(default_factory=lambda: np.zeros(1, np.int64))
 
     def pass_by(self, rows: Rows, ts: Rows, keys: Rows) -> None:
         """A batch passes: no later one has an earlier time."""
+        self._settle()
         most = int(keys.max(initial=0)) + 1
         if most > len(self.totals):
             more = np.zeros(max(most, 2 * len(self.totals)) - len(self.totals), np.int64)
             self.totals = np.concatenate([self.totals, more])
-        self._before = self.totals.copy()
+        self._passing = keys
         self._times = np.unique(ts)
         self._order = np.sort((keys << 32) + np.searchsorted(self._times, ts))
         found = np.stack([rows, keys, self._not_later(keys, ts)])
-        np.add.at(self.totals, keys, 1)
         self.new = np.concatenate([self.new, found], axis=1)
         self.new = self.new[:, np.argsort(self.new[0], kind="stable")]
+
+    def _settle(self) -> None:
+        """The batch is over."""
+        np.add.at(self.totals, self._passing, 1)
+        self._passing = self._passing[:0]
 
     def _not_later(self, keys: Rows, until: Rows) -> Rows:
         """How many tuples of these keys have passed that are not later than these times."""
         first = keys << 32
         upto = first + np.searchsorted(self._times, until, side="right") - 1
         start = np.searchsorted(self._order, first)
-        found: Rows = self._before[keys] + np.searchsorted(self._order, upto, side="right") - start
+        found: Rows = self.totals[keys] + np.searchsorted(self._order, upto, side="right") - start
         return found
 
     def later(self, rows: Rows, until: Rows) -> Rows:
@@ -78,7 +84,8 @@ class Places:
         self.old, self.new = both[:, np.argsort(both[0], kind="stable")], _none()
 
     def arrays(self) -> dict[str, Rows]:
-        """All that is to outlive the batch."""
+        """All that is to outlive the batch, which is over."""
+        self._settle()
         return {"old-places": self.old, "new-places": self.new, "passed-by": self.totals}
 
     @classmethod

@@ -96,10 +96,10 @@ class RankedJoin(CountJoin):
                 yield found.chosen(slice(0, last))
         if rest is not None:
             yield rest
-        for stream, places in enumerate(self.places):
-            if places.crowded():
+        if any(places.crowded() for places in self.places):
+            for stream, places in enumerate(self.places):
                 places.keep(self.state.rows(stream))
-        self._forget_marks()
+            self._forget_marks()
 
     def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
         batch = super()._arrange(sides)
