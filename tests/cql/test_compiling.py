@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.cql import CompiledQuery, compile_query
+from windrow.dialect import SparkDialect
 from windrow.model import CountWindow, Stream, WindrowError
 
 HERE = Path(__file__).parent
@@ -55,6 +56,21 @@ def test_a_query_is_text_and_not_empty() -> None:
         compile_query(" -- nothing", "q", STREAMS)
     with pytest.raises(WindrowError, match="query 'q' is 5, expected SQL text"):
         compile_query(5, "q", STREAMS)  # type: ignore[arg-type]
+
+
+def test_names_on_spark_are_by_spark_s_rule() -> None:
+    fields = {"Id": pa.int64(), "a.b": pa.int64(), "geo": pa.struct({"Lat": pa.float64()}), **AT}
+    streams = [
+        Stream(None, pa.schema(fields), name, ("Id",), "at", dialect=SparkDialect())
+        for name in ("my-heat", "damp")
+    ]
+    query = compile_query(
+        "SELECT `b`.`a.b`, H.GEO.lat FROM `my-heat` h, Damp b WHERE h.ID = B.id WINDOW 1 min",
+        "q",
+        streams,
+    )
+    assert query.schema.names == ["a.b", "Lat"]
+    assert query.wanted() == {(1, "a.b"), (0, "geo.Lat")}
 
 
 def shown(query: CompiledQuery) -> str:

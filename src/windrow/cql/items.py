@@ -15,7 +15,7 @@ from windrow.cql.joining import compiled
 from windrow.cql.query import Function, Group, Item
 from windrow.cql.sources import TS, Names, Source, as_column
 from windrow.cql.text import Text
-from windrow.expressions.paths import split
+from windrow.expressions.paths import trail
 from windrow.model import CountWindow
 
 _FUNCTIONS: dict[type[Any], Function] = {
@@ -223,7 +223,9 @@ def _draft(text: Text, node: exp.Expr, item: Item | None, names: Names) -> Draft
     if found is None:
         written = text.written(inner)
         return Draft(item, False, written, written, node)
-    name = (split(found[1]) or [found[1]])[-1]
+    fields = trail(names.streams[found[0]], found[1])
+    assert fields is not None
+    name = fields[-1].name
     alias = next(s.alias for s in names.sources if s.stream.name == found[0])
     return Draft(item, False, name, f"{alias}_{name}", node)
 
