@@ -44,6 +44,7 @@ BATCH = BatchMetrics(
     held_bytes=0,
     peak_held=0,
     switches=0,
+    suspended=0,
     arena_hits=3,
     arena_rebuilds=1,
     pack_seconds=1.0,
