@@ -9,6 +9,8 @@ import pytest
 from .cluster import Cluster
 from .harness import Driver, Query
 
+# A script that a driver runs as a file beside `job.py`: not a module that doctest could import.
+collect_ignore = ["queries_job.py"]
 # Processes are found by what Linux tells about them.
 collect_ignore_glob = [] if os.path.isdir("/proc/self") else ["test_*"]
 
