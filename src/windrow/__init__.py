@@ -15,6 +15,7 @@ from windrow.api import check, configure, explain, join, metrics, ordered, rows,
 from windrow.continuous import ContinuousQueries
 from windrow.model import CountWindow, JoinPlan, Metrics, Stream, TimeWindow, WindrowError
 from windrow.planning import plan
+from windrow.remembering import data
 
 __all__ = [
     "ContinuousQueries",
@@ -26,6 +27,7 @@ __all__ = [
     "WindrowError",
     "check",
     "configure",
+    "data",
     "explain",
     "join",
     "metrics",

@@ -168,9 +168,11 @@ def join(asked: JoinPlan) -> Any:
     buckets: into how many parts the keys are split by their hash, each with a state of its own. On
         Spark a part is what one task joins; in process it is a hash bucket of paper 1's strategies,
         or a cell of the time list. None leaves the choice. The answer is the same.
+    memory: "window", or without windows what stays follows the data, where the key ascends (or
+        descends) in the long run: "data" finds out what complete results need; "msf" sorts first,
+        "dbf" lets streams that run ahead wait on disk, "hybrid" does both. `windrow.data()` says
+        what is known of the streams, or how much memory there is.
     batch_rows: feed the tables in pieces of so many rows of each, as a stream would bring them.
-
-    `memory` belongs to a later version and is refused unless at its default.
 
     Returns what came in, a table or a DataFrame: one struct column per stream, `ts` (the largest
     event time in the row), and `kind` where rows can be other than matches and unmatched: with

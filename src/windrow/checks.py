@@ -24,9 +24,6 @@ HOWS: dict[str, How] = {
     "anti": "anti", "leftanti": "anti",
 }  # fmt: skip
 
-#: Arguments that the signatures have, but that this version only takes at their defaults.
-LATER = {"memory": "data-driven memory"}
-
 #: Beyond these, a state would be all overhead, or a count would overflow.
 MOST = {"buckets": 1_000_000, "batch_rows": 2**40, "n": 2**40, "budget": 2**60, "rows": 2**40}
 
@@ -215,13 +212,3 @@ def count(value: object, what: str) -> int:
 def count_or_none(value: object, what: str) -> int | None:
     """A whole number above zero, or None to leave the choice."""
     return None if value is None else count(value, what)
-
-
-def not_yet(arguments: dict[str, tuple[object, object]]) -> None:
-    """Refuse what later versions will take: argument -> (given, default)."""
-    for name, (given, default) in arguments.items():
-        if given != default:
-            raise WindrowError(
-                f"{name}={given!r}: {LATER[name]}, not supported in this version; leave {name} at "
-                f"{default!r}"
-            )

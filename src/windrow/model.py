@@ -23,6 +23,7 @@ Bad = Literal["drop", "fail", "keep"]
 Violations = Literal["drop", "fail"]
 Invalidation = Literal["time-list", "probe", "probe-insert", "probe-all", "all"]
 Schedule = Literal["lwo", "swf", "mqt"]
+Strategy = Literal["data", "msf", "dbf", "hybrid"]
 
 #: Columns of the result beside the streams' own, so no stream may be called that.
 RESERVED_NAMES = ("ts", "kind")
@@ -120,6 +121,8 @@ class Question:
     #: Whether punctuations are heeded at all; without, it is paper 3's WJoin.
     heeding: bool = True
     order: Order = "none"
+    #: None: windows, or punctuations, say how long a tuple stays.
+    memory: DataMemory | None = None
     #: How its condition's names and times are meant.
     dialect: Dialect = TABLES
 
@@ -137,6 +140,23 @@ class Question:
     def marked(self) -> bool:
         """Does the output carry the `kind` column?"""
         return self.late == "keep" or self.bad == "keep" or self.punctuate
+
+
+@dataclass(frozen=True)
+class DataMemory:
+    """Memory that follows the data (paper 5), in place of windows. Built by `windrow.data`.
+
+    What is given are bounds, by the names of streams: k scrambling factors; lag, by two names, how
+    many tuples the first is ahead of the second; rates, of which only ratios count; multiplicity,
+    the most tuples of a key. limit: bytes that buffers may have.
+    """
+
+    strategy: Strategy = "data"
+    k: dict[str, int] = field(default_factory=dict)
+    lag: dict[tuple[str, str], int] = field(default_factory=dict)
+    rate: dict[str, float] = field(default_factory=dict)
+    multiplicity: dict[str, int] = field(default_factory=dict)
+    limit: int | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -258,6 +278,11 @@ class Metrics:
     `held`, when the join stopped and at most, and how often the adaptive policy has switched.
 
     Of a join that queries share: tuples `suspended`, whose larger windows are still to be scanned.
+
+    Of memory that follows the data: the `scrambling` factors so far and how many tuples are to stay
+    (`memory`; 0: all, since it is not known yet). A `limit` has `forced` tuples out; tuples and
+    moments have `broken` given bounds. `accuracy` is the share of `producible` results that were
+    `produced`, of a sample of at most 2,048 keys, before the condition.
     """
 
     batches: int = 0
@@ -297,11 +322,27 @@ class Metrics:
     peak_held: int = 0
     switches: int = 0
     suspended: int = 0
+    scrambling: dict[str, int] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    forced: dict[str, int] = field(default_factory=dict)
+    broken: dict[str, int] = field(default_factory=dict)
+    produced: int = 0
+    producible: int = 0
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of results that were produced, by the sample; None if none could be."""
+        return accuracy(self.produced, self.producible)
 
     @property
     def probe_order(self) -> tuple[str, ...]:
         """The streams in the order in which they are best probed, by what probes have found."""
         return probe_order(self.probes, self.found)
+
+
+def accuracy(produced: int, producible: int) -> float | None:
+    """Paper 5's output accuracy, Equation (1)."""
+    return produced / producible if producible else None
 
 
 def probe_order(probes: dict[str, int], found: dict[str, int]) -> tuple[str, ...]:
@@ -362,11 +403,21 @@ class BatchMetrics:
     peak_held: int
     switches: int
     suspended: int
+    memory: dict[str, int]
+    forced: dict[str, int]
+    broken: dict[str, int]
+    produced: int
+    producible: int
     arena_hits: int
     arena_rebuilds: int
     pack_seconds: float
     join_seconds: float
     unpack_seconds: float
+
+    @property
+    def accuracy(self) -> float | None:
+        """As of `Metrics`, since the buckets' states were last made."""
+        return accuracy(self.produced, self.producible)
 
     @property
     def probe_order(self) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
-from windrow import aggregates, checks, duration, effects, endings, meeting, reading
+from windrow import aggregates, checks, duration, effects, endings, meeting, reading, remembering
 from windrow.local import patterns
 from windrow.model import (
     Algorithm,
     Bad,
+    DataMemory,
     Invalidation,
     JoinPlan,
     Late,
@@ -61,17 +62,20 @@ def plan(
     finals: dict[str, str] | None = None,
     algorithm: str = "auto",
     invalidation: str = "time-list",
-    memory: str = "window",
+    memory: str | DataMemory = "window",
     alpha: float = 0.3,
     buckets: int | None = None,
     batch_rows: int | None = None,
 ) -> JoinPlan:
     """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
-    checks.not_yet({"memory": (memory, "window")})
+    remembered = remembering.asked(memory)
     chosen = meeting.streams(streams)
     kind = checks.how(how)
     meeting.many(chosen, kind, between)
-    meeting.bounded(chosen, between)
+    if remembered is None:
+        meeting.bounded(chosen, between)
+    else:
+        chosen = remembering.streams(chosen, remembered)
     words = reading.dialect_of(chosen[0].data)
     condition = reading.condition(condition, chosen, words)
     chosen, conjuncts = reading.parts(condition, chosen, words)
@@ -97,10 +101,12 @@ def plan(
         punctuate=checks.choice(punctuate, (True, False), "punctuate"),
         order=checks.literal(Order, order, "order"),
         alpha=checks.share(alpha, "alpha"),
+        memory=remembered,
         now=None if checks.is_spark(chosen[0].data) else clocks.time_ns() // 1000,
         dialect=words,
     )
     asked = replace(asked, finals=aggregates.parse(finals, asked))
+    remembering.refuse(asked)
     endings.ending(asked)
     effects.refuse_idle_choices(asked, in_process=not meeting.one_engine(chosen))
     meeting.in_order(asked)

@@ -197,14 +197,6 @@ def test_between(between, parts):
     refused(lambda: join(bare("imp"), bare("clk"), between=between), *parts)
 
 
-def later(name, value, default, what) -> Refusal:
-    parts = (
-        f"{name}={value!r}: {what}",
-        f"not supported in this version; leave {name} at {default!r}",
-    )
-    return Refusal({name: value}, parts)
-
-
 COUNT = "expected a whole number of at least 1"
 HOWS = "expected one of inner, left, right, full, semi, anti"
 
@@ -261,7 +253,8 @@ CHOICES = [
     no("violations is 'keep', expected one of 'drop', 'fail'", violations="keep"),
     no("punctuate reports keys that are over, but no stream says", "to a stream", punctuate=True),
     no("finals reports keys that are over, but no stream says", finals={"n": "count(*)"}),
-    later("memory", "msf", "window", "data-driven memory"),
+    no("memory is 'all', expected one of 'window', 'data', 'msf', 'dbf', 'hybrid'", memory="all"),
+    no("stream 'imp' has a window, but memory= follows the data", memory="data"),
     # conditions
     no("condition names column nope, which imp does not have; it has ad", condition="imp.nope = 1"),
     no("condition names column x, which clk does not have", condition="imp.ad < clk.x"),

@@ -121,7 +121,7 @@ class Case:
         plan = self.plan
         # What punctuations leave of it cannot be told beforehand.
         ending = plan.punctuated and self.statistics.ending
-        expected = 0 if ending else self.statistics.live(plan)
+        expected = 0 if ending or plan.memory is not None else self.statistics.live(plan)
         return Choice(
             algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
             layout=Layout(len(plan.streams), structure, parts, expected, nodes=plan.punctuated),
@@ -167,6 +167,13 @@ def _costs(
 
 
 # -- rules -----------------------------------------------------------------------------------
+
+
+def following_the_data(case: Case) -> Choice | None:
+    """Buffers that follow the data are one list for each stream, in the order of arrival."""
+    if case.plan.memory is None:
+        return None
+    return case.choice("time-list", 1, "hash in 1 cell, because buffers follow order of arrival")
 
 
 def count_windows(case: Case) -> Choice | None:
@@ -236,6 +243,7 @@ def cheaper(case: Case) -> Choice | None:
 
 
 RULES: tuple[Callable[[Case], Choice | None], ...] = (
+    following_the_data,
     count_windows,
     punctuations,
     without_key,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow import expressions
-from windrow.model import JoinPlan, Stream
+from windrow.model import DataMemory, JoinPlan, Stream
 from windrow.operators.join.counted import CountJoin, Nulls
 from windrow.operators.join.judging import Part, Verify
+from windrow.operators.join.oblivious import ObliviousJoin
 from windrow.operators.join.punctuated import Promises, PunctuatedJoin, SameRows
 from windrow.operators.join.ranked import RankedJoin
 from windrow.operators.join.shared import SharedConfig, SharedJoin
@@ -19,6 +21,7 @@ from windrow.operators.payload import Payload, Rows
 from windrow.operators.retention import retentions
 from windrow.operators.sizes import RowBytes, cuts
 from windrow.state.join_state import Layout
+from windrow.state.memory import Bounds
 from windrow.state.numbers import SameKey
 
 #: The stage that joins.
@@ -49,6 +52,9 @@ def join_of(
         parts=parts_of(plan, payloads),
         logged=logged,
     )
+    if plan.memory is not None:
+        called = tuple(stream.name for stream in plan.streams)
+        return ObliviousJoin(config, layout, bounds(plan.memory, called), called)
     if plan.punctuated:
         promises = Promises(
             span=plan.span,
@@ -65,6 +71,18 @@ def join_of(
     mutes = [mutes_of(*each) for each in zip(plan.streams, payloads, strict=True)]
     kind = CountJoin if plan.schedule is None else RankedJoin
     return kind(config, layout, nulls, mutes, same, coming)
+
+
+def bounds(memory: DataMemory, names: Sequence[str]) -> Bounds:
+    """What is given of the streams, by their numbers."""
+    streams = range(len(names))
+    k = {at: memory.k[names[at]] for at in streams if names[at] in memory.k}
+    rate = {at: memory.rate[names[at]] for at in streams if names[at] in memory.rate}
+    lag = {(names.index(i), names.index(j)): most for (i, j), most in memory.lag.items()}
+    over = {
+        (i, j): math.ceil(rate[i] * k[j] / rate[j]) for i in rate for j in rate if i != j and j in k
+    }
+    return Bounds(len(names), k, over, lag)
 
 
 def mutes_of(stream: Stream, payload: Payload) -> Nulls:

@@ -107,6 +107,13 @@ FIGURES: tuple[Figure, ...] = (
     _whole("switches", "gauge"),
     # What queries share.
     _whole("suspended", "gauge"),
+    # What memory that follows the data does.
+    Figure("scrambling", "gauge"),
+    Figure("memory", "gauge"),
+    Figure("forced", "counter"),
+    Figure("broken", "counter"),
+    _whole("produced", "gauge"),
+    _whole("producible", "gauge"),
 )
 _BATCH_NAMES = {field.name for field in fields(BatchMetrics)}
 #: Those that a bucket reports of a micro-batch.

@@ -2,6 +2,7 @@
 
     TimeReach   a tuple until all others have passed its reach     progress tells what is gone
     LastRows    the last n rows of a key, or of the stream         only the rows that follow tell
+    Needed      what complete results need, by a memory model      the join's standing tells
 
 A kernel drops what is before a time (`steps.expire`), which it finds by what it is asked. A log
 forgets the chunks before `bound`. What neither progress nor the stored rows tell is a mark: it
@@ -64,8 +65,25 @@ class LastRows:
         return BEGINNING
 
 
+@dataclass(frozen=True)
+class Needed:
+    """The latest tuples, as many as a memory manager says (`join/oblivious.py`)."""
+
+    reach: int = LARGEST_MICROS
+
+    def ask(self, asked: Any) -> None:
+        """Any time is within reach."""
+        asked.kind, asked.reach = BY_TIME, self.reach
+
+    def bound(self, passed: int) -> int:
+        """The latest tuples may be of any time."""
+        return BEGINNING
+
+
 def retentions(plan: JoinPlan) -> tuple[Retention, ...]:
     """What a plan keeps, by stream."""
+    if plan.memory is not None:
+        return tuple(Needed() for _ in plan.streams)
     windows = [stream.window for stream in plan.streams]
     return tuple(
         LastRows(window) if isinstance(window, CountWindow) else TimeReach(reach)

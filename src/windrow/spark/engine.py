@@ -75,6 +75,11 @@ def loose(kind: pa.DataType) -> pa.DataType:
 
 def join(plan: JoinPlan) -> DataFrame:
     """The joined DataFrame; streaming if its inputs are."""
+    if plan.memory is not None:
+        raise WindrowError(
+            f"memory={plan.memory.strategy!r} joins tables in process, not DataFrames; give the "
+            "streams windows"
+        )
     inputs = packed(plan)
     output = Output(inputs.plan, inputs.schemas, time_type(plan))
     joined = (

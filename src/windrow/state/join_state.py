@@ -27,6 +27,7 @@ from windrow.kernels.loops import (
     many_counted,
     many_punctuated,
     many_time_lists,
+    oblivious,
     punctuated,
     shared,
     time_lists,
@@ -34,6 +35,7 @@ from windrow.kernels.loops import (
 from windrow.kernels.sharing import Sharing
 from windrow.kernels.task import GROW, Batch, Task
 from windrow.state.lists import Lists
+from windrow.state.memory import MemoryManager
 from windrow.state.room import HEAP, Room
 
 Structure = Literal["time-list", "buckets", "counted"]
@@ -128,6 +130,19 @@ class JoinState:
             status := shared.join_shared(task._replace(lists=self.lists.arrays()), sharing)
         ) == GROW:
             self.lists.make_room()
+        self.lists.forget_old()
+        return status
+
+    def run_oblivious(self, task: Task, batch: Batch, memory: MemoryManager) -> int:
+        """Run a batch of a join without windows, on one part."""
+        status = GROW
+        while status in (GROW, oblivious.FORGETFUL):
+            now = task._replace(lists=self.lists.arrays())
+            status = oblivious.join_oblivious(now, batch, memory.arrays())
+            if status == GROW:
+                self.lists.make_room()
+            elif status == oblivious.FORGETFUL:
+                memory.make_room()
         self.lists.forget_old()
         return status
 

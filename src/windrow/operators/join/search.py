@@ -63,6 +63,9 @@ class Search:
         self.staged = staged and self.streams > 2
         self.first = first
         self._task = task
+        if self.streams == 2:
+            # From one to the other: there is nothing to choose.
+            task.probing.order[:] = [[0, 1], [1, 0]]
         self.begin()
 
     def begin(self) -> None:

@@ -1,0 +1,143 @@
+"""The memory manager of a join without windows: how many tuples of each stream stay (paper 5).
+
+    arrives --> watched (`ordering`) --> joined, stored --> evicted, once it is needed no more
+
+The model is Equation (8) with the partner itself counted, M_i = max over j of k_i + over + L + 1,
+where `over` is r_i k_j / r_j (`cost.paper5` has the proof). A pair of streams whose rates and lag
+are given has one M for ever, so stream i is cut to it at each arrival. What is measured says at a
+moment how far back the tuples still to come may look, so there the buffers are cut when it is
+looked at: after so many arrivals that looking costs little beside joining them.
+
+A buffer is a list: first in, first out. What has left it is gone, whether or not it was needed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from windrow.kernels import lists as ls
+from windrow.kernels import ordering
+from windrow.kernels.hashing import word_of
+from windrow.kernels.jit import inlined, kernel
+from windrow.kernels.ordering import COUNT, FROM, GIVEN, TOP, K, Track
+from windrow.kernels.sampling import Sample
+from windrow.kernels.steps import leave
+from windrow.kernels.task import DONE, FULL, NEVER, Task
+
+#: Of all: 0, or -1 where keys descend; arrivals until the manager looks; so many arrivals it lets
+#: pass at least, and one for so many of the steps that a look has taken.
+FLIP, DUE, LEAST, STEPS = range(4)
+#: Of a stream: tuples evicted because of a limit; tuples and moments that broke given bounds.
+FORCED, BROKEN = range(2)
+
+
+class Manager(NamedTuple):
+    """What the manager has been told, what it sees, and what it decides.
+
+    over, lag: for S_i and S_j what is given: arrivals of S_i over k_j of S_j, -1 if nothing is; L
+        from S_i to S_j, NEVER if nothing is.
+    limit: by stream, the most tuples that may be stored.
+    fixed: by stream, the tuples that stay at any time; NEVER where something is measured.
+    keep: by stream, the tuples that were to stay when it last looked; NEVER: all.
+    counted: by stream, FORCED and BROKEN.
+    """
+
+    track: Track
+    sample: Sample
+    over: NDArray[np.int64]
+    lag: NDArray[np.int64]
+    limit: NDArray[np.int64]
+    fixed: NDArray[np.int64]
+    keep: NDArray[np.int64]
+    counted: NDArray[np.int64]
+    whole: NDArray[np.int64]
+    scratch: NDArray[np.int64]
+
+
+@inlined
+def watch(manager: Manager, stream: int, key: int) -> int:
+    """Take the arrival of a tuple in. GROW: nothing was done; give the rings room first."""
+    track = manager.track
+    word = word_of(key) ^ manager.whole[FLIP]
+    mine = track.standing[stream]
+    given, back = mine[GIVEN], mine[COUNT] - mine[GIVEN]
+    ring = track.rings[stream]
+    breaks = given > 0 and back >= mine[FROM] and word <= ring[back & (ring.shape[0] - 1), TOP]
+    status = ordering.watch(track, stream, word)
+    if status == DONE:
+        manager.counted[stream, BROKEN] += breaks
+        manager.whole[DUE] -= 1
+    return status
+
+
+@inlined
+def needed(manager: Manager, i: int, j: int) -> int:
+    """How many tuples of S_i those of S_j still to come may need: Equation (7); NEVER: all."""
+    k = manager.track.standing[i, K]
+    over, lag = manager.over[i, j], manager.lag[i, j]
+    measured = True
+    kin = ordering.place_of_kin(manager.track, i, j, manager.scratch)
+    if kin.known:
+        arrived = manager.track.standing[i, COUNT]
+        its_over, its_lag = arrived - kin.came, kin.came - kin.kin
+        if (lag != NEVER and its_lag > lag) or (over >= 0 and its_over > over):
+            manager.counted[i, BROKEN] += 1
+        over = its_over if over < 0 else over
+        lag = its_lag if lag == NEVER else lag
+    else:
+        measured = over >= 0 and lag != NEVER
+    return max(1, k + over + lag + 1) if measured else NEVER
+
+
+@kernel
+def look(manager: Manager) -> None:
+    """Find out how many tuples of each stream are needed from now on: Equation (8)."""
+    standing = manager.track.standing
+    streams, steps = standing.shape[0], 0
+    for i in range(streams):
+        most = 1
+        for j in range(streams):
+            if j != i:
+                most = max(most, needed(manager, i, j))
+                steps += 2 * standing[j, K] + standing[i, K]
+        manager.keep[i] = most
+    manager.whole[DUE] = max(manager.whole[LEAST], steps // manager.whole[STEPS])
+
+
+@inlined
+def evict(task: Task, stream: int, keep: int) -> int:
+    """Drop a stream's oldest tuples but for so many. FULL: the buffer for those that leave is."""
+    s, status = task.lists, DONE
+    while s.meta[stream, ls.NEXT] - s.meta[stream, ls.LOW] > keep and status == DONE:
+        low = s.meta[stream, ls.LOW]
+        ts, _, row, _ = ls.read(s, stream, low)
+        if task.asked[stream].preserved and not leave(task, stream, row, ts):
+            status = FULL
+        else:
+            ls.drop_oldest(s, stream)
+            task.counted[stream].dropped += 1
+            task.work[0].checks += 1
+    return status
+
+
+@inlined
+def cut(task: Task, manager: Manager, stream: int) -> int:
+    """Evict what is not to stay after an arrival: of a fixed memory, or over the limit."""
+    fixed, limit = manager.fixed[stream], manager.limit[stream]
+    s = task.lists
+    over = s.meta[stream, ls.NEXT] - s.meta[stream, ls.LOW] - min(fixed, limit)
+    if over > 0 and limit < min(fixed, manager.keep[stream]):
+        manager.counted[stream, FORCED] += over
+    return evict(task, stream, min(fixed, limit))
+
+
+@kernel
+def cut_all(task: Task, manager: Manager) -> None:
+    """Look, and evict what is needed no more. Only what is measured is looked at."""
+    look(manager)
+    for stream in range(task.asked.shape[0]):
+        if not task.asked[stream].preserved:
+            evict(task, stream, manager.keep[stream])
