@@ -11,7 +11,7 @@ import pytest
 
 import windrow as wr
 
-from .asking import HINT, TABLE, UNITS, Refusal, bare, clocked, join, no, refused, stream, typed
+from .asking import HINT, TABLE, UNITS, bare, clocked, join, no, refused, stream, typed
 
 ALIKE = "cast one of them to the other's type"
 BETWEEN = ("-1 second", "1 second")
