@@ -278,13 +278,42 @@ def test_the_stream_with_fewest_matches_is_probed_first():
     assert_same_rows(result, duckdb_join(a, b, c))
 
 
-def test_explain_says_the_order_of_probing():
-    a = stream("a", [(key, key) for key in range(1000)], 10)
-    b = stream("b", [(key, key) for key in range(1000)], 1000)
-    c = stream("c", [(key, key) for key in range(0, 1000, 10)], 1000)
-    assert "probing: a (" in str(wr.explain(a, b, c))
-    assert str(wr.explain(a, b, c, how="semi")).index("probing: a (")
+@pytest.mark.parametrize("how", HOWS)
+def test_the_order_that_explain_says_is_the_one_used(how):
+    """Of the first row on: c is asked first, or s1 where one result of its rows is enough."""
+    keys = [(key % 20, key) for key in range(1000)]
+    a, b = stream("a", keys, 500), stream("b", keys, 1000)
+    c = stream("c", keys[::100], 1000)
+    expected = {"inner": "cab", "left": "cab", "semi": "acb", "anti": "acb"}[how]
+    said = str(wr.explain(a, b, c, how=how))
+    order = [said.index(f"{name} (", said.index("probing: ")) for name in expected]
+    assert order == sorted(order)
+    join = local_join(wr.plan(a, b, c, how=how))
+    next(fed(join, [(1, 1, 1)]))
+    used = ["".join("abc"[stream] for stream in row) for row in join.join._task.probing.order]
+    assert used == [name + expected.replace(name, "") for name in "abc"]
+
+
+def test_explain_has_no_order_of_probing_for_two():
+    a, b = stream("a", [(1, 1)], 10), stream("b", [(1, 1)], 10)
     assert "probing" not in str(wr.explain(a, b))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_wrong_order_costs_few_comparisons(known):
+    """Half of c has the hot key, but far too late: what is expected is soon put right.
+
+    So it is where nothing is expected.
+    """
+    hot = [(1, at) for at in range(1000)]
+    a, b = stream("a", hot, 1000), stream("b", hot[::8], 1000)
+    c = stream("c", [(2, at) for at in range(1000)] + [(1, 5000)] * 1000, 1000)
+    join = local_join(wr.plan(a, b, c))
+    assert join.join.search.expected[1] < join.join.search.expected[2]
+    if not known:
+        join.join.search.expected = (0.0,) * 3
+    assert join.run().num_rows == 0
+    assert join.figures().comparisons < 2000
 
 
 # -- bounds ----------------------------------------------------------------------------------

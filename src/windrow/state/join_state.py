@@ -69,6 +69,7 @@ class Layout:
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
     nodes: whether there are I-Nodes beside the tuples.
+    matches: of many streams, how many tuples a probe of each is expected to find, if that is known.
     """
 
     streams: int
@@ -76,6 +77,7 @@ class Layout:
     parts: int = 1
     expected: int = 0
     nodes: bool = False
+    matches: tuple[float, ...] = ()
 
     @property
     def chained(self) -> int:

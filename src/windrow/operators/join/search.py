@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from windrow.kernels.task import Task
 from windrow.operators.join.judging import Part, Rows
 
-#: So many tuples may arrive before the order of probing is chosen anew.
-PATIENCE = 1 << 16
+#: So many tuples may arrive before the order of probing is chosen anew: at first few, then twice as
+#: many each time.
+LEAST_PATIENCE, PATIENCE = 1 << 6, 1 << 16
 #: Probes of a stream that say how many matches to expect; older ones count half.
 ENOUGH_PROBES = 1 << 12
 
@@ -50,15 +51,22 @@ class Lately:
 class Search:
     """The order of probing of a join's streams, and the levels at which its condition is asked.
 
+    `expected`: what a probe of each stream is expected to find, until there have been some.
     `staged`: whether partial combinations can wait for the condition; else it is asked at the end.
     `first`: the stream to probe first whatever is measured, because one result of its rows is all
     that is wanted.
     """
 
     def __init__(
-        self, task: Task, parts: Sequence[Part], staged: bool, first: int | None = None
+        self,
+        task: Task,
+        parts: Sequence[Part],
+        staged: bool,
+        first: int | None = None,
+        expected: Sequence[float] = (),
     ) -> None:
         self.streams = len(task.asked)
+        self.expected = tuple(expected) or (0.0,) * self.streams
         self.parts = tuple(parts)
         self.staged = staged and self.streams > 2
         self.first = first
@@ -73,17 +81,22 @@ class Search:
         self.lately = [Lately() for _ in range(self.streams)]
         self.held = {part: Lately() for part in self.parts}
         self._seen = [(int(c.probes), int(c.found)) for c in self._task.counted]
+        self.arrived, self._given = 0, int(self._task.stand[0].patience)
 
     # -- the order of probing ----------------------------------------------------------------
 
     def choose(self, live: Sequence[int]) -> None:
-        """Choose the order by what was measured; of what was not, streams with few live rows first.
+        """Choose the order by what was measured; of what was not, by what is expected.
 
-        Nothing may be under way.
+        Where that is not known either, streams with few live rows come first. Nothing may be under
+        way.
         """
-        self._task.stand[0].patience = PATIENCE
+        stand = self._task.stand[0]
         if self.streams == 2:
+            stand.patience = PATIENCE
             return
+        self.arrived += self._given - int(stand.patience)
+        stand.patience = self._given = min(max(self.arrived, LEAST_PATIENCE), PATIENCE)
         for stream, counted in enumerate(self._task.counted):
             now, before = (int(counted.probes), int(counted.found)), self._seen[stream]
             self.lately[stream].note(now[0] - before[0], now[1] - before[1])
@@ -102,7 +115,7 @@ class Search:
 
         def rank(stream: int) -> tuple[bool, float, int, int, int]:
             parts = self._known(order, stream) if self.staged else []
-            expected = self.lately[stream].expected(0.0)
+            expected = self.lately[stream].expected(self.expected[stream])
             for part in parts:
                 expected *= self.held[part].expected(1.0)
             return (stream != self.first, expected, -len(parts), live[stream], stream)
@@ -152,11 +165,13 @@ class Search:
     def facts(self) -> dict[str, Any]:
         """What was measured, as plain data."""
         measured = {"probed": self.lately, "held": self.held.values()}
-        return {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
+        facts = {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
+        return {**facts, "arrived": self.arrived}
 
     def attach(self, facts: dict[str, Any]) -> None:
         """Go on from what was measured."""
         self.lately = [Lately(*each) for each in facts["probed"]]
+        self.arrived, self._given = facts["arrived"], int(self._task.stand[0].patience)
         # A restart may have brought another condition, of which nothing is known yet.
         for part, each in zip(self.parts, facts["held"], strict=False):
             self.held[part] = Lately(*each)

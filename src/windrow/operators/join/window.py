@@ -103,7 +103,7 @@ class WindowJoin(Join):
         # A punctuation or a count may take what a partial combination would still need.
         staged = layout.structure != "counted" and not layout.nodes
         first = 0 if config.how in ("semi", "anti") else None
-        self.search = Search(self._task, config.parts, staged, first)
+        self.search = Search(self._task, config.parts, staged, first, layout.matches)
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state. What has been counted stays."""
