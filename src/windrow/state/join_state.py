@@ -150,7 +150,8 @@ class JoinState:
 
     def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
         """Go on with partial combinations, bound up to a level, until a buffer is full."""
-        return combine.extend(task._replace(lists=self.lists.arrays()), partials, level)
+        now, ties = task._replace(lists=self.lists.arrays()), self.structure == "counted"
+        return combine.extend(now, partials, level, ties)
 
     def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
         """The same with punctuations, whose I-Nodes are this state's too."""

@@ -9,11 +9,16 @@ The stream with the fewest expected matches is probed first, by what probes have
 how many of the tuples found have lately held against the parts of the condition that are asked
 there. A part is asked as soon as the streams that it names are bound, in bulk. The order changes
 the price only.
+
+Asked so early, a part may fail (an overflow, a division by zero) on what is no result. Such
+combinations go on, and are asked again when they are whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import Task
+from windrow.model import WindrowError
 from windrow.operators.join.judging import Part, Rows
 
 #: So many tuples may arrive before the order of probing is chosen anew: at first few, then twice as
@@ -28,6 +34,14 @@ from windrow.operators.join.judging import Part, Rows
 LEAST_PATIENCE, PATIENCE = 1 << 6, 1 << 16
 #: Probes of a stream that say how many matches to expect; older ones count half.
 ENOUGH_PROBES = 1 << 12
+#: Where partial combinations cannot wait, they are asked early about only if a tuple that arrives
+#: is expected to find so many whole ones: each time a block is asked about has its price, too.
+WORTHWHILE = 1 << 13
+#: Of a block on which a part fails, this share is not asked about in halves any more.
+LEAST_SHARE = 1 / 64
+
+#: Parts of a condition that are still to be asked.
+Owed = AbstractSet[Part]
 
 
 @dataclass
@@ -52,7 +66,7 @@ class Search:
     """The order of probing of a join's streams, and the levels at which its condition is asked.
 
     `expected`: what a probe of each stream is expected to find, until there have been some.
-    `staged`: whether partial combinations can wait for the condition; else it is asked at the end.
+    `urgent`: whether the condition must be asked about partial combinations before more arrives.
     `first`: the stream to probe first whatever is measured, because one result of its rows is all
     that is wanted.
     """
@@ -61,14 +75,15 @@ class Search:
         self,
         task: Task,
         parts: Sequence[Part],
-        staged: bool,
+        urgent: bool,
         first: int | None = None,
         expected: Sequence[float] = (),
     ) -> None:
         self.streams = len(task.asked)
         self.expected = tuple(expected) or (0.0,) * self.streams
         self.parts = tuple(parts)
-        self.staged = staged and self.streams > 2
+        self.urgent = urgent
+        self.worthwhile = WORTHWHILE
         self.first = first
         self._task = task
         if self.streams == 2:
@@ -104,18 +119,27 @@ class Search:
         probing = self._task.probing
         for stream in range(self.streams):
             probing.order[stream] = self._order_from(stream, live)
-        if self.staged:
-            for stream in range(self.streams):
-                for level in range(self.streams):
-                    probing.asks[stream, level] = bool(self.asked_at(stream, level))
+        for stream in range(self.streams):
+            early = not self.urgent or self._whole(stream) >= self.worthwhile
+            for level in range(self.streams):
+                probing.asks[stream, level] = early and bool(self.asked_at(stream, level))
+
+    def _whole(self, arrived_on: int) -> float:
+        """How many combinations a tuple that arrives on a stream is expected to find."""
+        order = self._task.probing.order[arrived_on, 1:]
+        return math.prod(self._found_by(int(stream)) for stream in order)
+
+    def _found_by(self, stream: int) -> float:
+        """Tuples of a stream that a probe is expected to find."""
+        return self.lately[stream].expected(self.expected[stream])
 
     def _order_from(self, arrived_on: int, live: Sequence[int]) -> list[int]:
         """The order for tuples that arrive on a stream: the next one is the best of those left."""
         order, left = [arrived_on], set(range(self.streams)) - {arrived_on}
 
         def rank(stream: int) -> tuple[bool, float, int, int, int]:
-            parts = self._known(order, stream) if self.staged else []
-            expected = self.lately[stream].expected(self.expected[stream])
+            parts = self._known(order, stream)
+            expected = self._found_by(stream)
             for part in parts:
                 expected *= self.held[part].expected(1.0)
             return (stream != self.first, expected, -len(parts), live[stream], stream)
@@ -145,10 +169,30 @@ class Search:
         levels = range(level + 1, self.streams - 1)
         return next((at for at in levels if self._task.probing.asks[arrived_on, at]), None)
 
-    def left(self, arrived_on: int, level: int) -> list[Part]:
-        """The parts that are still to be asked once those up to a level have been."""
+    def left(self, arrived_on: int, level: int, owed: Owed) -> list[Part]:
+        """The parts that are still to be asked once those up to a level have been, but for some."""
         now = {int(stream) for stream in self._task.probing.order[arrived_on, : level + 1]}
-        return [part for part in self.parts if not part.streams <= now]
+        return [part for part in self.parts if part in owed or not part.streams <= now]
+
+    def ask_early(
+        self, parts: Sequence[Part], rows: Rows, least: int = 0
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """For which partial combinations all of some parts hold, and on which one fails.
+
+        A block that fails is asked about in halves, down to `least` combinations.
+        """
+        length = len(rows[0])
+        none = np.zeros(length, np.bool_)
+        try:
+            return self.holds(parts, rows, length), none
+        except WindrowError:
+            least = least or max(1, int(length * LEAST_SHARE))
+            if length <= least:
+                return none, ~none
+        middle = length // 2
+        halves = [[mine[of] for mine in rows] for of in (slice(middle), slice(middle, None))]
+        one, two = (self.ask_early(parts, half, least) for half in halves)
+        return np.concatenate([one[0], two[0]]), np.concatenate([one[1], two[1]])
 
     def holds(self, parts: Sequence[Part], rows: Rows, length: int) -> NDArray[np.bool_]:
         """Which combinations all of some parts hold for; each is asked about what is left."""
