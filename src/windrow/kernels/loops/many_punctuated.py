@@ -8,8 +8,8 @@ As `many_time_lists`, with the I-Nodes of all streams asked on the way. A tuple 
     4. searches the other lists for combinations of its own life,
     5. is stored, unless all others have punctuated its key: then it is discarded on the fly.
 
-A punctuation acts after the tuples up to its time (`kernels.lives`). While partial combinations
-wait for the condition nothing expires, and before anything else is thrown out it is asked.
+A punctuation acts after the tuples up to its time (`kernels.lives`). Before anything that partial
+combinations need is thrown out, the condition is asked about them.
 """
 
 from __future__ import annotations
@@ -108,11 +108,13 @@ def look_up(task: Task, said: Punctuations, first: int, new: Element) -> int:
 
 @inlined
 def arrive(task: Task, said: Punctuations, first: int, new: Element) -> int:
-    """Steps 1 to 3. FULL: a buffer is."""
+    """Steps 1 to 3. FULL: a buffer is, or the condition is to be asked."""
     passed, status = passed_at(task, new.stream, new.t), DONE
-    expires = purge.due(task, first + new.stream, passed - task.asked[new.stream].reach)
-    if expires and task.stand[0].partials == 0:
-        status = lives.expire_rung(task, said, first, new.stream, new.t)
+    if purge.due(task, first + new.stream, passed - task.asked[new.stream].reach):
+        if task.stand[0].partials > 0:
+            status = FULL
+        else:
+            status = lives.expire_rung(task, said, first, new.stream, new.t)
     if status == DONE and not has_room(task, said):
         status = FULL
     if status == DONE:

@@ -34,8 +34,8 @@ from windrow.operators.join.judging import Part, Rows
 LEAST_PATIENCE, PATIENCE = 1 << 6, 1 << 16
 #: Probes of a stream that say how many matches to expect; older ones count half.
 ENOUGH_PROBES = 1 << 12
-#: Where partial combinations cannot wait, they are asked early about only if a tuple that arrives
-#: is expected to find so many whole ones: each time a block is asked about has its price, too.
+#: Where partial combinations cannot wait, the condition is asked early only for a tuple that is
+#: expected to find so many whole ones: asking about a block of few has its price, too.
 WORTHWHILE = 1 << 13
 #: Of a block on which a part fails, this share is not asked about in halves any more.
 LEAST_SHARE = 1 / 64
@@ -66,7 +66,7 @@ class Search:
     """The order of probing of a join's streams, and the levels at which its condition is asked.
 
     `expected`: what a probe of each stream is expected to find, until there have been some.
-    `urgent`: whether the condition must be asked about partial combinations before more arrives.
+    `urgent`: whether partial combinations cannot wait for more until the condition is asked about.
     `first`: the stream to probe first whatever is measured, because one result of its rows is all
     that is wanted.
     """
@@ -95,8 +95,12 @@ class Search:
         """Nothing has been measured."""
         self.lately = [Lately() for _ in range(self.streams)]
         self.held = {part: Lately() for part in self.parts}
+        self._begin_from(0)
+
+    def _begin_from(self, arrived: int) -> None:
+        """So many tuples have arrived; what has been counted of them is noted."""
         self._seen = [(int(c.probes), int(c.found)) for c in self._task.counted]
-        self.arrived, self._given = 0, int(self._task.stand[0].patience)
+        self.arrived, self._given = arrived, int(self._task.stand[0].patience)
 
     # -- the order of probing ----------------------------------------------------------------
 
@@ -215,7 +219,7 @@ class Search:
     def attach(self, facts: dict[str, Any]) -> None:
         """Go on from what was measured."""
         self.lately = [Lately(*each) for each in facts["probed"]]
-        self.arrived, self._given = facts["arrived"], int(self._task.stand[0].patience)
+        self._begin_from(facts["arrived"])
         # A restart may have brought another condition, of which nothing is known yet.
         for part, each in zip(self.parts, facts["held"], strict=False):
             self.held[part] = Lately(*each)

@@ -101,7 +101,7 @@ class WindowJoin(Join):
         self._task = self._new_task()
         self.counted, self.work = self._task.counted, self._task.work[0]
         first = 0 if config.how in ("semi", "anti") else None
-        # A punctuation or a count takes what partial combinations would need, so they cannot wait.
+        # The next tuple may drive out what partial combinations need, or end their key.
         urgent = layout.structure == "counted" or layout.nodes
         self.search = Search(self._task, config.parts, urgent, first, layout.matches)
 
