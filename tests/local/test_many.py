@@ -79,6 +79,8 @@ def test_any_way_to_any_answer(how, same_as_oracle, case, **way):
     order=st.sampled_from(ORDERS),
 )
 def test_count_windows(how, same_as_oracle, case, batch_rows, order):
+    # A row that a count keeps may leave alone at any time: its order is refused.
+    order = order if how == "inner" else "none"
     same_as_oracle(replace(case, how=how), {"batch_rows": batch_rows, "order": order})
 
 

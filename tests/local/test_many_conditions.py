@@ -73,6 +73,8 @@ def test_conditions(how, text, holds, drawn, order, algorithm):
 def test_over_count_windows(how, text, holds, drawn, counts, per, order, early):
     """Beside windows of time, too; asked early, or at the end."""
     sides, shares = drawn
+    # A row that a count keeps may leave alone at any time.
+    order = order if how == "inner" else "none"
     sides = [
         side if n is None else replace(side, window=wr.rows(n, per))
         for side, n in zip(sides, counts, strict=True)
@@ -163,7 +165,7 @@ def test_a_part_fails_only_on_whole_combinations(way, drawn, how, streams, early
     plan = wr.plan(*sides, **asked)
     join = cramped(plan) if early else local_join(plan)
     whole = naive_join(*sides).to_pylist()
-    if any(row["a"]["v"] == BIG == row["b"]["v"] for row in whole):
+    if any(row["a"]["v"] * row["b"]["v"] >= 2**63 for row in whole):
         with pytest.raises(wr.WindrowError, match="overflow"):
             list(fed(join, shares))
         return
