@@ -98,11 +98,11 @@ def _probing(plan: JoinPlan, statistics: Statistics | None) -> str:
     names = [stream.name for stream in plan.streams]
     if statistics is None:
         return "probing: by the matches that each bucket finds, fewest first"
-    expected = sorted(zip(statistics.matches(plan), names, strict=True))
-    if plan.how in ("semi", "anti"):
-        # One result of a row of the first stream is all that is wanted.
-        expected.sort(key=lambda pair: pair[1] != names[0])
-    order = ", then ".join(f"{name} ({matches:.3g} matches)" for matches, name in expected)
+    matches = statistics.matches(plan)
+    # Of semi and anti joins, one result of a row of the first stream is all that is wanted.
+    first = 0 if plan.how in ("semi", "anti") else None
+    ranked = sorted(range(len(names)), key=lambda at: (at != first, matches[at], at))
+    order = ", then ".join(f"{names[at]} ({matches[at]:.3g} matches)" for at in ranked)
     return f"probing: {order}, and anew by what is found"
 
 

@@ -69,6 +69,7 @@ class Layout:
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
     nodes: whether there are I-Nodes beside the tuples.
+    matches: of many streams, how many tuples a probe of each is expected to find, if that is known.
     """
 
     streams: int
@@ -76,6 +77,7 @@ class Layout:
     parts: int = 1
     expected: int = 0
     nodes: bool = False
+    matches: tuple[float, ...] = ()
 
     @property
     def chained(self) -> int:
@@ -148,7 +150,8 @@ class JoinState:
 
     def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
         """Go on with partial combinations, bound up to a level, until a buffer is full."""
-        return combine.extend(task._replace(lists=self.lists.arrays()), partials, level)
+        now, ties = task._replace(lists=self.lists.arrays()), self.structure == "counted"
+        return combine.extend(now, partials, level, ties)
 
     def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
         """The same with punctuations, whose I-Nodes are this state's too."""

@@ -55,13 +55,18 @@ class ObliviousJoin(WindowJoin):
     def _visit(self, now: Task, batch: Batch) -> int:
         """Let the kernel go on, for a while; then see how the streams are ordered."""
         stand = now.stand[0]
-        if sum(map(self.memory.arrived, range(len(self.names)))) < FIRST_VISIT:
+        if self._arrived() < FIRST_VISIT:
             stand.patience = min(int(stand.patience), FIRST_VISIT)
         status = self.state.run_oblivious(now, batch, self.memory)
-        if status == DONE or (stand.step == ARRIVED and stand.patience == 0):
+        patient = stand.patience > 0 or self._arrived() < FIRST_VISIT
+        if status == DONE or (stand.step == ARRIVED and not patient):
             self.memory.look_at_direction()
             self._warn_of_disorder()
         return status
+
+    def _arrived(self) -> int:
+        """Tuples of all streams so far."""
+        return sum(map(self.memory.arrived, range(len(self.names))))
 
     def _warn_of_disorder(self) -> None:
         """Say once of each stream that its key is not ordered."""
