@@ -86,10 +86,11 @@ class Delayed(Gate):
         """Take a batch in; give out what is joined now, and in which turn."""
         ended = [now == END for now in after]
         queues = self._queues([side.in_time_order() for side in tuples], all(ended))
+        # Of a stream of which something waits, more comes.
+        ended = [over and not len(self.direction.early[s]) for s, over in enumerate(ended)]
         for delay in self.delays:
             queues = delay.pass_on(queues, ended)
-            # Of a stream of which something waits, more comes.
-            ended = [over and not self.held(stream) for stream, over in enumerate(ended)]
+            ended = [over and not delay.held(stream) for stream, over in enumerate(ended)]
         before = self.joined
         self.joined = [
             now if now != END or over else then

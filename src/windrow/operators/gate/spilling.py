@@ -120,11 +120,11 @@ class Spilling:
         rows, tops = np.empty((0, WIDTH), np.int64), ahead
         last = int(mark[-1])
 
-        def more() -> int:
-            """How many tuples may still pass."""
-            return int(np.searchsorted(tops, last, side="right")) + AHEAD - len(tops)
+        def enough() -> bool:
+            """Has so much been read that the next tuple waits?"""
+            return int(np.searchsorted(tops, last, side="right")) + max(AHEAD, 1) <= len(tops)
 
-        while more() > 0 and len(spill):
+        while len(spill) and not enough():
             read = spill.pop()
             rows, tops = np.concatenate([rows, read]), self._along(stream, tops, read)
         came = np.full(len(rows), 0)
