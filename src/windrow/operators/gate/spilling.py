@@ -186,6 +186,10 @@ class Spilling:
         """How many tuples of a stream wait."""
         return len(self.spills[stream])
 
+    def passed_up_to(self) -> Numbers | None:
+        """What passes is as far out of order as it came."""
+        return None
+
     def figures(self) -> Figures:
         """Tuples that wait; in memory, and on disk."""
         in_memory = [spill.in_memory() for spill in self.spills]

@@ -14,12 +14,14 @@ where the streams keep to bounds that were given; else all that the measured fig
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import ARRIVED, DONE, Batch, Task
+from windrow.operators.arrivals import Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Handover
@@ -60,6 +62,15 @@ class ObliviousJoin(WindowJoin):
         return super().begin(room)
 
     # -- a batch ---------------------------------------------------------------------------
+
+    def process(self, passed: Passed) -> Iterator[Piece]:
+        """Join what the gate has let through, within the limits that it gives."""
+        if passed.limits is not None:
+            self.memory.limit_to(passed.limits)
+            self.state.cut_to_limits(self._task, self.memory)
+        yield from super().process(passed)
+        if passed.past is not None and passed.past.flip == -int(self.memory.descends):
+            self.state.cut_to_past(self._task, self.memory, passed.past.words)
 
     def _arrange(self, passed: Passed) -> Batch:
         """Lay the tuples out by stream, in their turn: (turn, key, row id, time)."""
