@@ -27,10 +27,8 @@ from windrow.operators.gate.gate import Passed
 from windrow.operators.gate.sorting import Sorting
 from windrow.operators.gate.spilling import Spilling
 from windrow.operators.gate.strategies import BY_LATENCY, DELAYS, Known, Prices, choice, needs
-from windrow.operators.gate.turns import WIDTH
 from windrow.operators.payload import Payload
 from windrow.operators.stage import Figures
-from windrow.state.join_state import RECORD_BYTES
 from windrow.state.room import HEAP, Room
 
 #: Rows of a batch that are looked at for their bytes.
@@ -74,13 +72,14 @@ class Limited(Delayed):
     ) -> Passed:
         """Take a batch in; give out what is joined now, and how much may be stored."""
         self._weigh(tuples)
+        self._begin_with_what_is_given()
         self._give_up(tuples)
         kinds = DELAYS[self.strategy]
         prices, known = self._prices(), self.known()
         # The ends of queues on disk are in memory.
-        ends = 2 * spill.BLOCK * sum(prices.waiting)
+        in_memory = 2 * spill.BLOCK * sum(prices.waiting)
         self.sorting.active = Sorting in kinds
-        self.spilling.active = Spilling in kinds and ends <= self.limit / 2
+        self.spilling.active = Spilling in kinds and in_memory <= self.limit / 2
         self.sorting.most = self._sorted_at_most(known, prices)
         passed = super().pass_on(tuples, ends, after)
         known = self.known()
@@ -100,6 +99,14 @@ class Limited(Delayed):
                 mean = float(np.mean(payload.sizes(side.row[:LOOKED_AT])))
                 self.row_bytes[stream] = max(self.row_bytes[stream], mean)
 
+    def _begin_with_what_is_given(self) -> None:
+        """Before the first tuple the strategy is picked by bounds, if there are bounds of all."""
+        known = Known.of(self.memory, self.names)
+        if not self.count and known is not None:
+            needed = needs(known, self._prices(), [False] * len(self.names), self.among)
+            self.strategy = choice(needed, self.limit)
+            self.needed = needed[self.strategy]
+
     def _give_up(self, tuples: Sequence[Arrivals]) -> None:
         """Let input pass as it comes from now on, if what waits for its direction is too much."""
         if self.direction.flip is None:
@@ -112,10 +119,7 @@ class Limited(Delayed):
             self.direction.flip, self.strategy = 0, "data"
 
     def _prices(self) -> Prices:
-        return Prices(
-            [RECORD_BYTES + row for row in self.row_bytes],
-            [8 * WIDTH + row for row in self.row_bytes],
-        )
+        return Prices.of_rows(self.row_bytes)
 
     def known(self) -> Known:
         """What is given of the streams, and of what is not what they have shown so far."""

@@ -18,6 +18,8 @@ from windrow.model import DataMemory, Strategy
 from windrow.operators.gate import spill, spilling
 from windrow.operators.gate.sorting import Sorting
 from windrow.operators.gate.spilling import Spilling
+from windrow.operators.gate.turns import WIDTH
+from windrow.state.join_state import RECORD_BYTES
 
 #: What delays input, in this order.
 DELAYS: dict[Strategy, tuple[type[Sorting] | type[Spilling], ...]] = {
@@ -91,6 +93,11 @@ class Prices:
 
     stored: Sequence[float]
     waiting: Sequence[float]
+
+    @classmethod
+    def of_rows(cls, bytes_: Sequence[float]) -> Prices:
+        """Those of tuples whose rows have so many bytes."""
+        return cls([RECORD_BYTES + row for row in bytes_], [8 * WIDTH + row for row in bytes_])
 
 
 def needs(
