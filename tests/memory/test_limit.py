@@ -28,7 +28,7 @@ def _eager(monkeypatch, tmp_path):
     monkeypatch.setattr(direction, "LEAST", 2)
     monkeypatch.setattr(spill, "BLOCK", 2)
     monkeypatch.setattr(spilling, "WORTH", 0)
-    monkeypatch.setattr(spilling, "AHEAD", 1)
+    monkeypatch.setattr(spill, "AHEAD", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
@@ -149,3 +149,20 @@ def test_it_does_not_come_and_go():
     found, figures = picked(arrivals, 7000, k={"a": 39, "b": 39})
     assert figures.switches == sum(a != b for a, b in itertools.pairwise(["data", *found]))
     assert figures.switches <= 2
+
+
+def test_without_room_to_find_out_the_direction_it_is_found_out_later():
+    """Twenty tuples of each stream come at first, which is too much; k is 9."""
+    keys = [10 * (at // 10) + 9 - at % 10 for at in range(200)]
+    arrivals = [(stream, key) for key in keys for stream in range(2)]
+    made = tables(arrivals, 2)
+    plan = wr.plan(*streams_of(made), memory=wr.data(limit=2000))
+    run, seen = local_join(plan, clock=itertools.count().__next__), []
+    list(run.batch([(0, 20)] * 2))
+    seen.append(run.gate.plain)
+    for start in range(20, 200, 10):
+        list(run.batch([(start, start + 10)] * 2))
+        seen.append(run.gate.plain)
+        assert used(run.figures(), 2) <= 2000
+    assert seen[0]
+    assert not seen[-1]

@@ -21,10 +21,11 @@ import numpy as np
 
 from windrow.model import JoinPlan, Strategy
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.gate import spill
+from windrow.operators.gate import direction, spill
 from windrow.operators.gate.delayed import Delayed, given
 from windrow.operators.gate.gate import Passed
 from windrow.operators.gate.sorting import Sorting
+from windrow.operators.gate.spill import Queueing
 from windrow.operators.gate.spilling import Spilling
 from windrow.operators.gate.strategies import BY_LATENCY, DELAYS, Known, Prices, choice, needs
 from windrow.operators.payload import Payload
@@ -33,6 +34,8 @@ from windrow.state.room import HEAP, Room
 
 #: Rows of a batch that are looked at for their bytes.
 LOOKED_AT = 1 << 10
+#: Fewer tuples than this are no block.
+LEAST_BLOCK = 1 << 5
 
 
 class Limited(Delayed):
@@ -59,7 +62,7 @@ class Limited(Delayed):
     def begin(self, room: Room = HEAP) -> Limited:
         """Start with nothing waiting, and the quickest strategy."""
         super().begin(room)
-        #: Is the limit too small even to find out which way keys go?
+        #: Does all pass as it comes, since there was no room to find out which way keys go?
         self.plain = False
         self.strategy: Strategy = self.among[0]
         self.needed = 0
@@ -76,10 +79,8 @@ class Limited(Delayed):
         self._give_up(tuples)
         kinds = DELAYS[self.strategy]
         prices, known = self._prices(), self.known()
-        # The ends of queues on disk are in memory.
-        in_memory = 2 * spill.BLOCK * sum(prices.waiting)
-        self.sorting.active = Sorting in kinds
-        self.spilling.active = Spilling in kinds and in_memory <= self.limit / 2
+        room = self._make_room_on_disk(prices)
+        self.sorting.active, self.spilling.active = Sorting in kinds, Spilling in kinds and room
         self.sorting.most = self._sorted_at_most(known, prices)
         passed = super().pass_on(tuples, ends, after)
         known = self.known()
@@ -90,6 +91,16 @@ class Limited(Delayed):
         self.switches += chosen != self.strategy
         self.strategy, self.needed = chosen, needed[chosen]
         return replace(passed, limits=limits)
+
+    def _make_room_on_disk(self, prices: Prices) -> bool:
+        """Make blocks so small that the ends of queues, in memory, are a quarter of the limit.
+
+        False: that is too small for files.
+        """
+        most = int(self.limit / 4 / (2 * sum(prices.waiting)))
+        block = min(spill.BLOCK, most)
+        self.spilling.queue_by(Queueing(max(1, block), max(1, min(spill.AHEAD, block))))
+        return block >= min(spill.BLOCK, LEAST_BLOCK)
 
     # -- what is asked for, and what there is ----------------------------------------------
 
@@ -108,7 +119,10 @@ class Limited(Delayed):
             self.needed = needed[self.strategy]
 
     def _give_up(self, tuples: Sequence[Arrivals]) -> None:
-        """Let input pass as it comes from now on, if what waits for its direction is too much."""
+        """Let input pass as it comes, if what waits for its direction is too much.
+
+        Once it has shown that it ascends, which takes no room, it can be delayed after all.
+        """
         if self.direction.flip is None:
             pairs = zip(self.direction.early, tuples, strict=True)
             counts = [len(early) + len(side.ts) for early, side in pairs]
@@ -116,7 +130,12 @@ class Limited(Delayed):
             bytes_ = sum(count * price for count, price in zip(counts, prices, strict=True))
             self.plain = bytes_ > self.limit
         if self.plain:
-            self.direction.flip, self.strategy = 0, "data"
+            seen = self.sorting.ordering
+            ways = [(seen.arrived(s), seen.scrambling(s)) for s in range(len(self.names))]
+            self.plain = not any(n >= direction.LEAST and 2 * k + 2 <= n for n, k in ways)
+            self.direction.flip = 0
+        if self.plain:
+            self.strategy = "data"
 
     def _prices(self) -> Prices:
         return Prices.of_rows(self.row_bytes)
@@ -140,12 +159,13 @@ class Limited(Delayed):
                 elif pair is not None and k[j]:
                     ratio[i][j] = pair.over / k[j]
         times = [memory.multiplicity.get(names[i], max(1, seen.multiplicity(i))) for i in streams]
-        return Known(k, times, ratio, lag)
+        now = [trail.ahead for trail in self.spilling.trails]
+        return Known(k, times, ratio, lag, now, self.spilling.queueing)
 
     def _waits(self) -> list[bool]:
         """Which streams the disk is worth its time for, and has room for."""
         queues = zip(self.spilling.waits, self.spilling.spills, strict=True)
-        return [worth and queue.in_memory() <= 3 * spill.BLOCK for worth, queue in queues]
+        return [worth and queue.in_memory() <= 3 * queue.block for worth, queue in queues]
 
     def _sorted_at_most(self, known: Known, prices: Prices) -> list[int]:
         """The tuples of each stream that may wait to be sorted: of half of the limit, its share."""
@@ -161,7 +181,10 @@ class Limited(Delayed):
         asked = [known.stored(self.strategy, i, wait) for i, wait in enumerate(self._waits())]
         whole = sum(count * price for count, price in zip(asked, prices.stored, strict=True))
         room = max(0.0, self.limit - taken)
-        return [max(1, int(room * count / whole) - 1) for count in asked]
+        # What nobody asks for now may be asked for before the next batch: by whom is not known.
+        share, rest = min(1.0, room / whole), max(0.0, room - whole) / len(asked)
+        pairs = zip(asked, prices.stored, strict=True)
+        return [max(1, int(share * count + rest / price) - 1) for count, price in pairs]
 
     def _in_memory(self) -> list[int]:
         per_stream, _ = super().figures()

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from windrow.model import DataMemory, Strategy
-from windrow.operators.gate import spill, spilling
 from windrow.operators.gate.sorting import Sorting
+from windrow.operators.gate.spill import Queueing
 from windrow.operators.gate.spilling import Spilling
 from windrow.operators.gate.turns import WIDTH
 from windrow.state.join_state import RECORD_BYTES
@@ -38,13 +38,18 @@ SPARE = 3 / 4
 class Known:
     """What is known of streams, or taken for true, by number.
 
-    k: scrambling factors. times: multiplicities. ratio: r_i / r_j. lag: L from S_i to S_j.
+    k: scrambling factors. times: multiplicities. ratio: r_i / r_j. lag: L from S_i to S_j, of the
+    moment k_j tuples of S_j ago if it was found out. now: by stream, how far it is ahead of the
+    slowest of the others, which is what sorted streams still have to wait for. queueing: C, and the
+    blocks on disk.
     """
 
     k: Sequence[int]
     times: Sequence[int]
     ratio: Sequence[Sequence[float]]
     lag: Sequence[Sequence[int]]
+    now: Sequence[int]
+    queueing: Queueing = field(default_factory=Queueing.usual)
 
     @classmethod
     def of(cls, memory: DataMemory, names: Sequence[str]) -> Known | None:
@@ -59,23 +64,25 @@ class Known:
             [memory.multiplicity.get(name, memory.k[name] + 1) for name in names],
             [[memory.rate[i] / memory.rate[j] for j in names] for i in names],
             [[memory.lag.get((i, j), 0) for j in names] for i in names],
+            [max(memory.lag[i, j] for j in names if j != i) for i in names],
         )
 
     def stored(self, strategy: Strategy, i: int, waits: bool = True) -> int:
         """How many tuples of S_i the join stores. `waits`: whether S_i may wait on disk.
 
-        >>> known = Known([4, 6], [2, 1], [[1, 1], [1, 1]], [[0, 2000], [-90, 0]])
+        >>> lags = [[0, 2000], [-90, 0]]
+        >>> known = Known([4, 6], [2, 1], [[1, 1], [1, 1]], lags, [2000, -90])
         >>> [known.stored(strategy, 0) for strategy in ("data", "msf", "dbf", "hybrid")]
         [2011, 2002, 1035, 1026]
         """
-        kinds = DELAYS[strategy]
-        disorder = [times - 1 for times in self.times] if Sorting in kinds else self.k
-        most = 1
+        kinds, most = DELAYS[strategy], 1
+        is_sorted = Sorting in kinds
+        disorder = [times - 1 for times in self.times] if is_sorted else self.k
         for j in range(len(self.k)):
             if j != i:
-                ahead = self.lag[i][j]
+                ahead = self.now[i] if is_sorted else self.lag[i][j]
                 if Spilling in kinds and waits:
-                    ahead = min(ahead, spilling.AHEAD)
+                    ahead = min(ahead, self.queueing.ahead)
                 over = math.ceil(self.ratio[i][j] * disorder[j])
                 most = max(most, disorder[i] + over + ahead + 1)
         return most
@@ -83,7 +90,7 @@ class Known:
     def waiting(self, strategy: Strategy, i: int, waits: bool = True) -> int:
         """How many tuples of S_i wait in memory: to be sorted, and as ends of a queue on disk."""
         kinds = DELAYS[strategy]
-        queue = 2 * spill.BLOCK if Spilling in kinds and waits else 0
+        queue = 2 * self.queueing.block if Spilling in kinds and waits else 0
         return queue + (self.k[i] if Sorting in kinds else 0)
 
 
