@@ -41,7 +41,8 @@ class Manager(NamedTuple):
         from S_i to S_j, NEVER if nothing is.
     limit: by stream, the most tuples that may be stored.
     fixed: by stream, the tuples that stay at any time; NEVER where something is measured.
-    keep: by stream, the tuples that were to stay when it last looked; NEVER: all.
+    keep: by stream, the tuples that were to stay when it last looked; NEVER: all. Under a limit
+        also those that have come since.
     counted: by stream, FORCED and BROKEN.
     """
 
@@ -128,6 +129,9 @@ def cut(task: Task, manager: Manager, stream: int) -> int:
     """Evict what is not to stay after an arrival: of a fixed memory, or over the limit."""
     fixed, limit = manager.fixed[stream], manager.limit[stream]
     s = task.lists
+    if limit != NEVER and manager.keep[stream] != NEVER:
+        # What was needed when the manager looked is needed beside what has come since.
+        manager.keep[stream] += 1
     over = s.meta[stream, ls.NEXT] - s.meta[stream, ls.LOW] - min(fixed, limit)
     if over > 0 and limit < min(fixed, manager.keep[stream]):
         manager.counted[stream, FORCED] += over
@@ -141,3 +145,30 @@ def cut_all(task: Task, manager: Manager) -> None:
     for stream in range(task.asked.shape[0]):
         if not task.asked[stream].preserved:
             evict(task, stream, manager.keep[stream])
+
+
+@kernel
+def cut_to_limits(task: Task, manager: Manager) -> None:
+    """Evict what new limits do not allow. There are no unmatched rows to give out."""
+    for stream in range(task.asked.shape[0]):
+        cut(task, manager, stream)
+
+
+@kernel
+def cut_to_past(task: Task, manager: Manager, past: NDArray[np.int64]) -> None:
+    """Evict what no stream can ask for that sends no key up to `past` any more; -NEVER: not known.
+
+    A gate that sorts knows that exactly, whatever the scrambling factor behind it may be.
+    """
+    track = manager.track
+    for i in range(past.shape[0]):
+        count, oldest = track.standing[i, COUNT], track.standing[i, FROM]
+        most = 0
+        for j in range(past.shape[0]):
+            if j != i:
+                first = ordering.search(track.rings[i], oldest, count, TOP, past[j] + 1)
+                known = past[j] != -NEVER and not (first == oldest and oldest > 1)
+                most = max(most, count - first + 1 if known else NEVER)
+        if most < manager.keep[i]:
+            manager.keep[i] = most
+            evict(task, i, most)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import combine, contents, inodes, purge
+from windrow.kernels import combine, contents, inodes, manager, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations
 from windrow.kernels.loops import (
@@ -37,6 +37,9 @@ from windrow.kernels.task import GROW, Batch, Task
 from windrow.state.lists import Lists
 from windrow.state.memory import MemoryManager
 from windrow.state.room import HEAP, Room
+
+#: Of a stored tuple, without its row.
+RECORD_BYTES = ls.RECORD_BYTES
 
 Structure = Literal["time-list", "buckets", "counted"]
 
@@ -147,6 +150,14 @@ class JoinState:
                 memory.make_room()
         self.lists.forget_old()
         return status
+
+    def cut_to_limits(self, task: Task, memory: MemoryManager) -> None:
+        """Evict what new limits do not allow."""
+        manager.cut_to_limits(task._replace(lists=self.lists.arrays()), memory.arrays())
+
+    def cut_to_past(self, task: Task, memory: MemoryManager, past: NDArray[np.int64]) -> None:
+        """Evict what streams that are past a key, each, cannot ask for."""
+        manager.cut_to_past(task._replace(lists=self.lists.arrays()), memory.arrays(), past)
 
     def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
         """Go on with partial combinations, bound up to a level, until a buffer is full."""

@@ -7,6 +7,7 @@ Sample     how complete results are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +86,10 @@ class MemoryManager(Ordering):
         self._limit = np.array([bounds.limit.get(each, NEVER) for each in streams], np.int64)
         self._fixed = np.array([self._fixed_memory(each) for each in streams], np.int64)
         self._scratch = np.empty(0, np.int64)
+
+    def limit_to(self, most: Sequence[int]) -> None:
+        """Let no stream store more tuples than this."""
+        self._limit[:] = most
 
     def _fixed_memory(self, i: int) -> int:
         """The tuples of S_i that stay at any time, if all is given that tells how many."""

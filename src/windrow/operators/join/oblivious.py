@@ -14,17 +14,23 @@ where the streams keep to bounds that were given; else all that the measured fig
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import ARRIVED, DONE, Batch, Task
-from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.arrivals import Piece
+from windrow.operators.gate import Passed
+from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import Layout
 from windrow.state.memory import Bounds, MemoryManager
 from windrow.state.room import HEAP, Room
 
+#: Of a tuple in a batch.
+COLUMNS = 4
 #: The first look at whether keys descend comes after so many tuples; later ones at each visit.
 FIRST_VISIT = 1 << 12
 
@@ -35,9 +41,14 @@ class ObliviousJoin(WindowJoin):
     memory: MemoryManager
 
     def __init__(
-        self, config: JoinConfig, layout: Layout, bounds: Bounds, names: tuple[str, ...]
+        self,
+        config: JoinConfig,
+        layout: Layout,
+        bounds: Bounds,
+        names: tuple[str, ...],
+        coming: Coming | None = None,
     ) -> None:
-        super().__init__(config, layout)
+        super().__init__(config, layout, coming)
         # A row leaves when it is evicted, and not because of a time.
         self._task.rules.forsake = 0
         self._task.rules.once = config.how in ("semi", "anti")
@@ -51,6 +62,29 @@ class ObliviousJoin(WindowJoin):
         return super().begin(room)
 
     # -- a batch ---------------------------------------------------------------------------
+
+    def process(self, passed: Passed) -> Iterator[Piece]:
+        """Join what the gate has let through, within the limits that it gives."""
+        if passed.limits is not None:
+            self.memory.limit_to(passed.limits)
+            self.state.cut_to_limits(self._task, self.memory)
+        yield from super().process(passed)
+        if passed.past is not None and passed.past.flip == -int(self.memory.descends):
+            self.state.cut_to_past(self._task, self.memory, passed.past.words)
+
+    def _arrange(self, passed: Passed) -> Batch:
+        """Lay the tuples out by stream, in their turn: (turn, key, row id, time)."""
+        sides = passed.tuples
+        turns = [side.ts for side in sides] if passed.turns is None else passed.turns
+        lengths = np.array([len(side.ts) for side in sides], np.int64)
+        end = np.cumsum(lengths)
+        if len(self._tuples) < end[-1] or self._tuples.shape[1] != COLUMNS:
+            self._tuples = np.empty((int(end[-1]), COLUMNS), np.int64)
+        for side, turn, stop in zip(sides, turns, end, strict=True):
+            mine = self._tuples[stop - len(side.ts) : stop]
+            for column, values in enumerate((turn, side.key, side.row, side.ts)):
+                mine[:, column] = values
+        return Batch(self._tuples, end - lengths, end)
 
     def _visit(self, now: Task, batch: Batch) -> int:
         """Let the kernel go on, for a while; then see how the streams are ordered."""
