@@ -22,12 +22,14 @@ from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
 from windrow.spark import versions
-from windrow.spark.log import repair
+from windrow.spark.log import latest, repair
 from windrow.spark.log.directory import Directory, Entry
 from windrow.spark.tools import quiet
 
 #: Bytes of a row id in a delta.
 ROW_ID = 8
+#: And of what is another size.
+ROW_BYTES = {latest.KIND: latest.SEEN_BYTES}
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,14 @@ class Stored:
     def of(cls, directory: Directory, stream: int) -> Stored:
         """What a directory says of a stream."""
         chunks: list[Entry] = directory.of(stream)
-        flags = sum(delta.rows for delta in directory.deltas if delta.stream == stream)
+        mine = [delta for delta in directory.deltas if delta.stream == stream]
+        deltas = sum(delta.rows * ROW_BYTES.get(delta.kind, ROW_ID) for delta in mine)
         progress = directory.progress[stream]
         return cls(
             live=directory.live[stream],
             rows=sum(chunk.rows for chunk in chunks),
             chunks=len(chunks),
-            bytes=sum(chunk.bytes for chunk in chunks) + ROW_ID * flags,
+            bytes=sum(chunk.bytes for chunk in chunks) + deltas,
             oldest=min((chunk.oldest for chunk in chunks), default=None),
             newest=max((chunk.newest for chunk in chunks), default=None),
             progress=None if progress in (BEGINNING, END) else progress,
