@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from windrow import duration
 from windrow.cost import paper4
 from windrow.cost.optimizer import MICROS, Choice, Statistics
-from windrow.model import CountWindow, JoinPlan, Stream
+from windrow.model import LARGEST_MICROS, CountWindow, JoinPlan, Stream
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ def _stream(stream: Stream) -> str:
         window = f", window {duration.show(stream.window.micros)}"
     origin = {"given": "", "watermark": " by its watermark", "default": " by default"}
     late = f", lateness {duration.show(stream.lateness)}{origin[stream.lateness_from]}"
+    if stream.lateness == LARGEST_MICROS:
+        late = ", no row is late"
     if stream.max_ahead is not None:
         late += f", at most {duration.show(stream.max_ahead, years=True)} ahead of the clock"
     beats = f", beats where {stream.beats}" if stream.beats is not None else ""

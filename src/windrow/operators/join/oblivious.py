@@ -112,9 +112,13 @@ class ObliviousJoin(WindowJoin):
         """How much of each stream is stored, and what decides how much of it stays.
 
         Progress does not tell. What probes found is among it, because the order of probing says
-        when partial combinations wait, and while some do nothing is evicted.
+        when partial combinations wait, and while some do nothing is evicted. Whoever inspects a
+        checkpoint is told the scrambling factors and how many tuples are to stay.
         """
-        return {"live": self.live(), "seen": self.memory.told(), "search": self.search.facts()}
+        decides = {"seen": self.memory.told(), "search": self.search.facts()}
+        streams = range(len(self.names))
+        shown = {"scrambling": [self.memory.scrambling(each) for each in streams]}
+        return {"live": self.live(), **decides, **shown, "memory": self.memory.keep}
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Take a standing over; rings that were lost are recalled apart."""

@@ -82,12 +82,27 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Remembered:
+    """What a bucket has found out of a stream, where memory follows the data.
+
+    `memory`: how many of its tuples are to stay; None: all, since it is not known yet.
+    """
+
+    scrambling: int
+    memory: int | None
+
+
+@dataclass(frozen=True)
 class KeptBucket:
-    """One bucket, by the id that Spark groups by; what is stored of each stream, by its name."""
+    """One bucket, by the id that Spark groups by; what is stored of each stream, by its name.
+
+    `remembered` is empty where windows say what stays.
+    """
 
     bucket: int
     batches: int
     stored: dict[str, Stored]
+    remembered: dict[str, Remembered]
 
 
 @dataclass(frozen=True)
@@ -95,8 +110,9 @@ class KeptStream:
     """A stream as the checkpoint knows it.
 
     `reach` is how far (µs) its tuples reach to later ones of the other stream: its window, or a
-    bound of `between`. A count window has `count` and `per` in its place. `repaired` is the time
-    to which its progress was last asked to be set back.
+    bound of `between`. A count window has `count` and `per` in its place, and memory that follows
+    the data has neither. `repaired` is the time to which its progress was last asked to be set
+    back.
     """
 
     name: str
@@ -113,12 +129,14 @@ class KeptStream:
 class KeptJoin:
     """One join of the query, by Spark's number of its operator. `all_buckets` is their number.
 
-    `warnings` point out progress that has run away.
+    `memory` is the strategy where memory follows the data. `warnings` point out progress that has
+    run away.
     """
 
     operator: int
     format: int
     kind: str
+    memory: str | None
     all_buckets: int
     streams: tuple[KeptStream, ...]
     buckets: tuple[KeptBucket, ...]
@@ -272,6 +290,7 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
             bucket,
             directory.batch,
             {name: Stored.of(directory, stream) for stream, name in enumerate(names)},
+            _remembered(directory),
         )
         for bucket, directory in directories
     )
@@ -283,11 +302,22 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
         operator=operator,
         format=first.format,
         kind=first.question["kind"],
+        memory=first.question["memory"],
         all_buckets=first.buckets,
         streams=streams,
         buckets=buckets,
         warnings=tuple(repair.advice(first, time.time_ns() // 1000)),
     )
+
+
+def _remembered(directory: Directory) -> dict[str, Remembered]:
+    """What memory that follows the data knows of each stream."""
+    join = directory.standing.get("join", {})
+    if directory.question["memory"] is None or not join:
+        return {}
+    figures = zip(join["scrambling"], join["memory"], strict=True)
+    found = [Remembered(scrambling, memory) for scrambling, memory in figures]
+    return dict(zip(directory.question["streams"], found, strict=True))
 
 
 def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
@@ -297,7 +327,7 @@ def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
         name=asked["streams"][stream],
         key=None if key is None else tuple(key),
         time=time,
-        reach=None if window else directory.reaches[stream],
+        reach=None if window or asked["memory"] is not None else directory.reaches[stream],
         count=window[0] if window else None,
         per=window[1] if window else None,
         repaired=directory.repaired[stream],
