@@ -30,7 +30,7 @@ OPEN = 1_000_003
 #: A key is over so many batches after it was first there.
 LIFE = 5
 #: And so many batches ahead is a stream whose keys are in order.
-AHEAD = 30
+AHEAD = 50
 
 
 def mood(stream, batch):

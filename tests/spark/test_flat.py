@@ -18,7 +18,7 @@ BUCKETED = {"algorithm": "hash", "buckets": 2}
 COUNTED = {"finals": {"rows": "count(*)"}}
 RANGE = (timedelta(milliseconds=-5), timedelta(milliseconds=20))
 APART = (timedelta(milliseconds=5), timedelta(milliseconds=20))
-GIVEN = wr.data(k={"a": 20, "b": 20}, rate={"a": 1, "b": 1}, lag={("a", "b"): 120, ("b", "a"): 40})
+GIVEN = wr.data(k={"a": 20, "b": 20}, rate={"a": 1, "b": 1}, lag={("a", "b"): 200, ("b", "a"): 40})
 #: How the streams and the join are put, and for which kinds.
 OPERATORS = {
     "time list": (TIMED, {"algorithm": "hash"}, HOWS),
