@@ -80,3 +80,11 @@ def test_with_all_bounds_given_unmatched_rows_leave_once(data, streams, batch_ro
     found = expected(arrivals, streams) if how == "inner" else outer(arrivals, streams, how)
     assert results(joined, streams) == found
     assert wr.metrics(joined).broken == dict.fromkeys(NAMES[:streams], 0)
+
+
+def test_a_key_that_is_not_ordered_is_warned_of_once(recwarn):
+    """However many batches say so, of the stream that it is."""
+    keys = [at + 30_000 * (at % 2) for at in range(12_000)]
+    arrivals = [each for at, key in enumerate(keys) for each in ((0, key), (1, at))]
+    wr.join(*streams_of(tables(arrivals, 2)), memory="data", batch_rows=1000)
+    assert [str(each.message).partition(":")[0] for each in recwarn] == ["stream 'a'"]

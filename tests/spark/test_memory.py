@@ -13,6 +13,7 @@ from tests.memory.streams import expected, results, streams_of, tables
 from tests.memory.test_oblivious import outer
 from tests.spark.test_memory_bucket import cut
 from windrow import inspect_command
+from windrow.model import LARGEST_MICROS
 from windrow.spark.tools import live
 from windrow.spark.tools.inspection import inspect
 
@@ -151,6 +152,14 @@ def test_a_key_that_is_not_ordered_is_warned_of_once(files):
         files.run(joined(files))
     texts = [str(each.message) for each in caught if "long run" in str(each.message)]
     assert sorted("stream 'a'" in text for text in texts) == [False, True]
+
+
+def test_a_watermark_is_a_lateness_that_is_given(files):
+    write(files, BATCHES[:1])
+    marked = files.stream("a").withWatermark("t", "2 seconds")
+    sides = streams_of([marked, files.stream("b")])
+    plan = wr.plan(*sides, memory="data")
+    assert [stream.lateness for stream in plan.streams] == [2_000_000, LARGEST_MICROS]
 
 
 @pytest.mark.parametrize("memory", ["msf", "dbf", "hybrid", wr.data(limit="1 MB")])

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 import windrow as wr
 from tests.memory.streams import expected, results, streams_of, tables, truth
 from tests.memory.test_oblivious import everything, outer
+from windrow.api import local_join
 from windrow.spark.log.log import Log
 from windrow.state import memory, ordering
 from windrow.testing.ordering import scrambled
 
-from .buckets import Run, arenas, assert_attempts_agree_on
+from .buckets import Run, arenas, as_packed, assert_attempts_agree_on
 
 fewer = settings(max_examples=max(settings().max_examples // 3, 5))
 #: What may be given, by what is true.
@@ -43,6 +44,19 @@ def eager():
         patch.setattr(memory, "STEPS_A_TUPLE", 1 << 20)
         patch.setattr(Log, "MERGED_AT_ONCE", 2)
         yield
+
+
+class Halves(Run):
+    """Each stream's rows come in two blobs, whose times are mixed."""
+
+    def batch(self, tables, lose=False, now=None):
+        packed = [[] for _ in range(self.buckets)]
+        for pack, table in zip(self.packs, tables, strict=True):
+            for place in range(min(2, table.num_rows)):
+                half = table.take(list(range(place, table.num_rows, 2)))
+                for row in pack.pack(half.to_batches()).to_pylist():
+                    packed[row.pop("bucket")].append(replace(as_packed(row), place=place))
+        self.feed(packed, lose)
 
 
 def cut(made, stops):
@@ -104,19 +118,34 @@ def test_with_all_bounds_given_unmatched_rows_leave_once(data, streams, how):
     assert results(run.results(), streams) == outer(arrivals, streams, how)
 
 
+def in_process(plan, batches):
+    """The same micro-batches in process: the results, and what the manager knows then."""
+    run, at, found = local_join(plan), [0] * len(plan.streams), []
+    for batch in batches:
+        if any(table.num_rows for table in batch):
+            ranges = [(a, a + table.num_rows) for a, table in zip(at, batch, strict=True)]
+            found += run.record_batches(run.batch(ranges))
+            at = [stop for _, stop in ranges]
+    return pa.Table.from_batches(found, run.schema), run.join.memory.told()
+
+
 @given(st.data(), st.integers(2, 3), st.sampled_from(list(GIVEN)), st.booleans())
 def test_one_bucket_does_what_a_join_in_process_does(data, streams, what, falling):
-    """What is lost because it was not foreseen is lost there, too: row by row."""
+    """What is lost because it was not foreseen is lost there, too; and it knows the same."""
     arrivals = data.draw(scrambled(streams=streams, most=20))
     known = GIVEN[what](arrivals, streams)
     if falling:
         arrivals = [(stream, -key) for stream, key in arrivals]
     made = tables(arrivals, streams)
     batches, losses = data.draw(micro_batches(made, arrivals))
+    plan = plan_of(made, buckets=1, **known)
     with arenas() as folder:
-        run = fed(plan_of(made, buckets=1, **known), batches, losses, folder)
-    joined = wr.join(*streams_of(made), memory=wr.data(**known))
+        run = data.draw(st.sampled_from([Run, Halves]))(plan, folder)
+        for number, batch in enumerate(batches):
+            run.batch(batch, lose=number in losses)
+    joined, told = in_process(plan, batches)
     assert results(run.results(), streams) == results(joined, streams)
+    assert run.join is None or run.join.pipeline.join.memory.told() == told
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
