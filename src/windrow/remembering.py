@@ -21,12 +21,11 @@ from windrow.model import (
     Stream,
     WindrowError,
 )
+from windrow.operators.keys import DIGITS
 
 WORDS = ("window", *get_args(Strategy))
 #: Bytes of a unit, in words.
 UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-#: Digits of a decimal that fit a word of 64 bits.
-DIGITS = 18
 
 
 def data(

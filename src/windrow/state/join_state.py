@@ -73,6 +73,7 @@ class Layout:
     expected: live tuples to make room for at once.
     nodes: whether there are I-Nodes beside the tuples.
     matches: of many streams, how many tuples a probe of each is expected to find, if that is known.
+    part: whether other states have other keys of the same streams.
     """
 
     streams: int
@@ -81,6 +82,7 @@ class Layout:
     expected: int = 0
     nodes: bool = False
     matches: tuple[float, ...] = ()
+    part: bool = False
 
     @property
     def chained(self) -> int:
@@ -230,6 +232,12 @@ class JoinState:
     def appended(self, stream: int) -> int:
         """How many tuples of a stream have come, where all of them are in one list."""
         return int(self.lists.meta[stream, ls.NEXT])
+
+    def oldest_row(self, stream: int) -> int | None:
+        """The row id of a stream's oldest tuple, where all of them are in one list."""
+        if not self.lists.live()[stream]:
+            return None
+        return int(contents.oldest_row(self.lists.arrays(), stream))
 
     def live_flags(self, stream: int) -> int:
         """I-Nodes of a stream."""
