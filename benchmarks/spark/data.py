@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import combinations
@@ -68,9 +68,16 @@ def linked(setting: Setting, source: Path, target: Path, batches: int) -> Path:
     """A folder with the first micro-batches only; links, so that nothing is copied."""
     for stream in setting.names:
         (target / stream).mkdir(parents=True)
-        for path in sorted((source / stream).glob("*.parquet"))[:batches]:
-            os.link(path, target / stream / path.name)
+    link(setting, source, target, range(batches))
     return target
+
+
+def link(setting: Setting, source: Path, target: Path, batches: Iterable[int]) -> None:
+    """Put further micro-batches into a folder of links."""
+    for batch in batches:
+        for stream in setting.names:
+            name = Path(stream, f"batch-{batch:03d}.parquet")
+            os.link(source / name, target / name)
 
 
 def counting(names: Sequence[str], ordered: bool) -> str:

@@ -27,6 +27,7 @@ from benchmarks.spark.queries.workloads import SYSTEMS, WORKLOADS, Query, System
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 MEMORY, CORES = "6g", 2
 
@@ -71,18 +72,32 @@ def run(parameters: Parameters, folder: Path) -> Figures:
     """Run it; `folder` is for what comes and goes."""
     system = SYSTEMS[parameters.system]
     workload = WORKLOADS[parameters.workload].scaled(parameters.scale)
+    setting = workload.setting
+    # What starts does so with the first micro-batch and one by one: Spark waits ten seconds for a
+    # Python worker to start, which seven at a time may take.
+    source = data.linked(setting, Path(parameters.data), folder / "input", 1)
+
+    def bring_the_rest() -> None:
+        data.link(setting, Path(parameters.data), source, range(1, setting.batches))
+
     spark = systems.session(system.session, CORES, MEMORY, str(folder / "local"))
     for name, value in parameters.conf.items():
         spark.conf.set(name, value)
     try:
-        source = Path(parameters.data)
-        frames = data.streams(spark, source, workload.setting.names)
-        queries = asked(workload.setting, system.asked)
+        frames = data.streams(spark, source, setting.names)
+        queries = asked(setting, system.asked)
         start = time.perf_counter()
         if system.shared:
-            counts, last = _shared(spark, frames, system, workload, queries, folder)
+            running = _shared(frames, system, workload.budget, queries, folder)
+            bring_the_rest()
+            running.process_all_available()
+            counts, last = _answers(running, queries, folder)
         else:
-            counts, last = _each(system, frames, queries, folder), {}
+            joins = _each(system, frames, queries, folder)
+            bring_the_rest()
+            for join in joins:
+                join.processAllAvailable()
+            counts, last = _written(queries, folder), {}
         whole = time.perf_counter() - start
         return _figures(spark, workload, source, counts, last, whole)
     finally:
@@ -90,24 +105,33 @@ def run(parameters: Parameters, folder: Path) -> Figures:
 
 
 def _shared(
-    spark: SparkSession,
     frames: Mapping[str, DataFrame],
     system: System,
-    workload: Workload,
+    budget: int | None,
     queries: Sequence[Query],
     folder: Path,
-) -> tuple[Counts, dict[str, float]]:
-    """All queries on one join."""
+) -> wr.ContinuousQueries:
+    """All queries on one join, with the first micro-batch done."""
     streams = [wr.stream(frame, name=name, key="key", time="ts") for name, frame in frames.items()]
-    place = folder / "checkpoint"
     running = wr.ContinuousQueries(
-        *streams, schedule=system.schedule, budget=workload.budget, checkpoint=str(place)
+        *streams,
+        schedule=system.schedule,
+        budget=budget,
+        checkpoint=str(folder / "checkpoint"),
     )
     for query in queries:
         running.add(query.sql, name=query.name)
     running.start()
     running.process_all_available()
-    counts, last = expected.released(place / "join-0" / "results", queries)
+    return running
+
+
+def _answers(
+    running: wr.ContinuousQueries, queries: Sequence[Query], folder: Path
+) -> tuple[Counts, dict[str, float]]:
+    """How many answers each query has, and when the last one of a plain select was written."""
+    # A hundred looks at the results would take longer than the run.
+    counts, last = expected.released(folder / "checkpoint" / "join-0" / "results", queries)
     for query in queries:
         if query.slide is not None:
             answers, over = running.answers(query.name).selectExpr("count(*)", "sum(n)").first()
@@ -117,22 +141,31 @@ def _shared(
 
 def _each(
     system: System, frames: Mapping[str, DataFrame], queries: Sequence[Query], folder: Path
-) -> Counts:
-    """A join for each query, all at the same time."""
+) -> list[StreamingQuery]:
+    """A join for each query, all at the same time, with the first micro-batch done."""
     started = []
     for number, query in enumerate(queries):
         joined = systems.joined(system.session, frames, f"{query.window} microseconds")
         started.append(
             joined.writeStream.format("parquet")
             .option("checkpointLocation", str(folder / f"checkpoint-{number}"))
-            .start(str(folder / f"results-{number}"))
+            .start(str(_place(folder, number)))
         )
-    for stream in started:
-        stream.processAllAvailable()
+        started[-1].processAllAvailable()
+    return started
+
+
+def _written(queries: Sequence[Query], folder: Path) -> Counts:
+    """How many results each join has written."""
     return {
-        query.name: (expected.written(folder / f"results-{number}"), 0)
+        query.name: (expected.written(_place(folder, number)), 0)
         for number, query in enumerate(queries)
     }
+
+
+def _place(folder: Path, number: int) -> Path:
+    """Where a join writes its results."""
+    return folder / f"results-{number}"
 
 
 def _figures(

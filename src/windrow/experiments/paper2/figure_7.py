@@ -13,7 +13,8 @@ from itertools import pairwise
 
 from windrow.bar import Progress
 from windrow.experiments.frame import Claim, Experiment, Outcome, Panel, claim
-from windrow.experiments.paper2 import common, wall
+from windrow.experiments.paper2 import by_thread, common
+from windrow.experiments.paper2.by_thread import ThreadSetup
 from windrow.experiments.paper2.common import (
     FITTED,
     PAPER,
@@ -23,12 +24,11 @@ from windrow.experiments.paper2.common import (
     said,
     saving,
 )
-from windrow.experiments.paper2.wall import WallSetup
 
 SETUP = Setup()
 BURSTS = (1, 2, 3, 4, 5)
-#: Fewer on the wall clock.
-ON_THE_WALL = (1, 3, 5)
+#: Fewer by the thread's own time.
+TIMED = (1, 3, 5)
 
 #: What MQT saves of LWO's and SWF's times at bursts of three, and how near that is.
 SAVED, NEAR = (0.6, 0.3), 0.1
@@ -40,8 +40,8 @@ def run(
     progress: Progress,
     setup: Setup = SETUP,
     bursts: Sequence[float] = BURSTS,
-    on_the_wall: WallSetup = wall.SETUP,
-    walls: Sequence[float] = ON_THE_WALL,
+    its_own: ThreadSetup = by_thread.SETUP,
+    few: Sequence[float] = TIMED,
 ) -> Outcome:
     """Measure the three schedules with every size of bursts."""
     found = [
@@ -49,17 +49,17 @@ def run(
         for size in progress.track(bursts, label=lambda size: f"bursts of {size:g}")
     ]
     timed = [
-        [run.mean for run in wall.all_three(wall.bursty(size, on_the_wall)).values()]
-        for size in progress.track(walls, label=lambda size: f"bursts of {size:g}, wall clock")
+        [run.mean for run in by_thread.all_three(by_thread.bursty(size, its_own)).values()]
+        for size in progress.track(few, label=lambda size: f"bursts of {size:g}, thread time")
     ]
     return Outcome(
         parameters={
             "windows (s)": list(setup.windows),
             **setup.parameters(),
-            "wall clock": on_the_wall.parameters(),
+            "thread time": its_own.parameters(),
         },
-        panels=panels(bursts, found, walls, timed),
-        claims=(*claims(bursts, found), on_time(walls, timed)),
+        panels=panels(bursts, found, few, timed),
+        claims=(*claims(bursts, found), on_time(few, timed)),
     )
 
 
@@ -71,14 +71,13 @@ def averages(found: Sequence[Three]) -> list[list[float]]:
 def panels(
     bursts: Sequence[float],
     found: Sequence[Three],
-    walls: Sequence[float],
+    few: Sequence[float],
     timed: Sequence[Sequence[float]],
 ) -> tuple[Panel, ...]:
-    """By the simulated clock and by the wall clock."""
+    """By the simulated clock and by the thread's own time."""
     x = "expected size of a burst (tuples)"
     clocked = common.averages(x, bursts, averages(found), "Small-Large, each window once")
-    walled = common.averages(x, walls, timed, "80 % load, each window once")
-    return clocked, replace(walled, basis="wall time")
+    return clocked, by_thread.panel(x, few, timed)
 
 
 def claims(bursts: Sequence[float], found: Sequence[Three]) -> tuple[Claim, ...]:
@@ -120,12 +119,12 @@ def claims(bursts: Sequence[float], found: Sequence[Three]) -> tuple[Claim, ...]
     )
 
 
-def on_time(walls: Sequence[float], timed: Sequence[Sequence[float]]) -> Claim:
-    """By the wall clock."""
+def on_time(few: Sequence[float], timed: Sequence[Sequence[float]]) -> Claim:
+    """By the seconds that the join takes."""
     return claim(
-        "On the wall clock, at 80 % load, MQT is best with bursts of every size",
+        f"{by_thread.WHERE}, MQT is best with bursts of every size",
         all(mqt < min(lwo, swf) for lwo, swf, mqt in timed),
-        "; ".join(f"{size:g}: {said(three)}" for size, three in zip(walls, timed, strict=True)),
+        "; ".join(f"{size:g}: {said(three)}" for size, three in zip(few, timed, strict=True)),
     )
 
 
