@@ -297,8 +297,21 @@ def test_figure_6_notices() -> None:
     assert verdicts(figure_6.claims(falling, small))[2:4] == [False, False]
     late = three((9, 10), (1, 10), (1, 11))
     assert verdicts(figure_6.claims(uniform, late)) == [*[True] * 4, False, True, False]
-    same = three((9, 10), (1, 20), (1, 9))
-    assert verdicts(figure_6.claims(uniform, same))[5] is False
+    far = three((9, 10), (1, 20), (1, 9))
+    assert verdicts(figure_6.claims(uniform, far))[5] is False
+
+
+def test_figure_6_says_which_runs_have_the_same_maxima() -> None:
+    def ended(*most) -> Found:
+        runs = [driver.Response((1,), (each,), (1,), 1, 1, 1, 1) for each in most]
+        return replace(of((1,)), runs=tuple(runs))
+
+    uniform = three((9, 10), (1, 20), (1, 10))
+    small = {"lwo": ended(9, 9), "swf": ended(5, 7), "mqt": ended(5, 6)}
+    claims = figure_6.claims(uniform, small)
+    assert not claims[-1].held
+    assert "the very same in 1 of 2 runs" in claims[-1].measured
+    assert "the very same" not in figure_6.claims(uniform, uniform)[-1].measured
 
 
 def test_figure_7() -> None:
@@ -311,15 +324,23 @@ def test_figure_7() -> None:
 def test_figure_7_notices() -> None:
     bursts = (1, 3, 5)
     good = [three([t], [s], [m]) for t, s, m in ((0.01, 0.02, 0.009), (0.5, 0.3, 0.2), (1, 2, 0.5))]
-    assert verdicts(figure_7.claims(bursts, good)) == [True] * 4
+    light = three([0.05], [0.025], [0.02])
+
+    def judged(found, light=light) -> list[bool]:
+        return verdicts(figure_7.claims(bursts, found, light))
+
+    assert judged(good) == [True] * 5
+    assert judged(good, light=three([0.05], [0.04], [0.02])) == [True, True, True, False, True]
+    assert judged(good, light=three([0.04], [0.025], [0.02])) == [True, True, True, False, True]
     behind = [three([0.01], [0.02], [0.011]), *good[1:]]
-    assert verdicts(figure_7.claims(bursts, behind)) == [False, True, True, True]
+    assert judged(behind) == [False, True, True, True, True]
     shrinks = [*good[:2], three([1], [2], [0.9])]
-    assert verdicts(figure_7.claims(bursts, shrinks)) == [True, False, True, True]
+    assert judged(shrinks) == [True, False, True, True, True]
     less = [good[0], three([0.5], [0.3], [0.28]), good[2]]
-    assert verdicts(figure_7.claims(bursts, less))[2] is False
+    assert judged(less)[2] is False
+    assert "By window" in figure_7.claims(bursts, less, light)[2].measured
     unfit = [*good[:2], three([0.6], [2], [0.1])]
-    assert verdicts(figure_7.claims(bursts, unfit))[3] is False
+    assert judged(unfit)[4] is False
     assert figure_7.on_time((1,), [(2, 3, 1)]).held
     assert not figure_7.on_time((1, 3), [(2, 3, 1), (2, 3, 4)]).held
 
@@ -332,7 +353,9 @@ def test_figure_8() -> None:
 
 def test_figure_8_notices() -> None:
     assert verdicts(figure_8.claims(three((2, 1), (0.1, 4), (0.1, 0.9)))) == [True] * 3
-    assert verdicts(figure_8.claims(three((1, 2), (0.1, 1), (0.1, 1.1)))) == [False] * 3
+    slow = figure_8.claims(three((1, 2), (0.1, 1), (0.1, 1.1)))
+    assert verdicts(slow) == [False] * 3
+    assert "LWO's 2,000 ms" in slow[1].measured
 
 
 def test_figure_9() -> None:
@@ -366,6 +389,12 @@ def test_memory_notices() -> None:
     assert buffers(9, 2) == [True] * 3
     assert buffers(10, 2) == [False, True, True]
     assert buffers(9, 3) == [True, False, False]
+    full = memory.claims((1,), [three([1], [1], [1], waiting=10, held=30)], 100)
+    assert "30 of 600 s, so the work of one tuple that waits under LWO is that of up to 20" in (
+        full[0].measured
+    )
+    assert "15 of 600 s" in full[2].measured
+    assert "30 results of 10 tuples" in full[2].measured
 
 
 def test_joining() -> None:

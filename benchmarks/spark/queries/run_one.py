@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -47,16 +46,16 @@ class Parameters:
 class Figures:
     """What was measured.
 
-    `seconds`: of a micro-batch, by the clock, from the end of the warm-up until all queries were
-    done. `out`: by query, seconds from the start of the largest micro-batch until all its answers
-    were out. `batches`: how many micro-batches with input the joins had.
+    `seconds`: of a micro-batch, by the clock, from the end of the warm-up (of joins side by side,
+    of the last one's) until all Spark queries were done. `out`: by query, seconds from the start of
+    the largest micro-batch until all its answers were out. `batches`: how many micro-batches with
+    input the joins had.
     """
 
     seconds: float
     counts: Counts
     out: dict[str, float]
     batches: int
-    whole_seconds: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ def run(parameters: Parameters, folder: Path) -> Figures:
     try:
         frames = data.streams(spark, source, setting.names)
         queries = asked(setting, system.asked)
-        start = time.perf_counter()
         if system.shared:
             running = _shared(frames, system, workload.budget, queries, folder)
             bring_the_rest()
@@ -98,9 +96,11 @@ def run(parameters: Parameters, folder: Path) -> Figures:
             for join in joins:
                 join.processAllAvailable()
             counts, last = _written(queries, folder), {}
-        whole = time.perf_counter() - start
-        return _figures(spark, workload, source, counts, last, whole)
+        return _figures(spark, workload, source, counts, last)
     finally:
+        # One that still reads would make its folder anew.
+        for query in spark.streams.active:
+            query.stop()
         spark.stop()
 
 
@@ -174,7 +174,6 @@ def _figures(
     source: Path,
     counts: Counts,
     last: Mapping[str, float],
-    whole_seconds: float,
 ) -> Figures:
     setting = workload.setting
     joins: list[list[Batch]] = []
@@ -199,7 +198,6 @@ def _figures(
         counts=counts,
         out=out,
         batches=sum(len(batches) for batches in joins),
-        whole_seconds=whole_seconds,
     )
 
 

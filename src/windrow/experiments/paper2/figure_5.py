@@ -19,7 +19,7 @@ from windrow.experiments.paper2.common import PAPER, SCHEDULES, WINDOWS, Setup, 
 from windrow.model import Schedule
 
 SETUP = Setup()
-#: Nested loops look at 9,000 tuples where hash looks at 120, so they get fewer arrivals.
+#: Nested loops look at 9,000 tuples where hash looks at 120, so they get fewer a second.
 NESTED = Setup(nested=True, rate=15)
 
 #: "Approximately order of magnitude".
