@@ -52,6 +52,8 @@ def claims(uniform: Three, small: Three) -> tuple[Claim, ...]:
 def of_lwo(both: Sequence[Three]) -> tuple[Claim, ...]:
     """Flat, with a uniform maximum."""
     means, most = ([getattr(three["lwo"], what) for three in both] for what in ("means", "most"))
+    even = all(max(each) - min(each) <= EVEN * max(each) for each in most)
+    few = both[0]["lwo"].counts
     return (
         claim(
             f"LWO is stable across windows, within {STABLE:.0%} of its largest",
@@ -60,8 +62,14 @@ def of_lwo(both: Sequence[Three]) -> tuple[Claim, ...]:
         ),
         claim(
             f"Its maxima are uniform, within {EVEN:.0%} of the largest",
-            all(max(each) - min(each) <= EVEN * max(each) for each in most),
-            "; ".join(said(each) for each in most),
+            even,
+            "; ".join(said(each) for each in most)
+            + (
+                ""
+                if even
+                else f"; the smallest window has {few[0] / few[-1]:.2%} of the largest's results, "
+                "so the tuple that waits longest may have none there"
+            ),
         ),
     )
 

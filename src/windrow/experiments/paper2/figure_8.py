@@ -72,7 +72,7 @@ def claims(found: Three) -> tuple[Claim, ...]:
 def error(found: Found) -> float:
     """The standard error of the largest window's time, from the seeds."""
     last = [run.means[-1] for run in found.runs]
-    return float(np.std(last, ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0
+    return float(np.std(last, ddof=1) / np.sqrt(len(last))) if len(last) > 1 else float("nan")
 
 
 EXPERIMENT = Experiment("2.8", "Response times by window in bursts", f"{PAPER}, Figure 8", run)

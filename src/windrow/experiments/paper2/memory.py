@@ -107,10 +107,11 @@ def claims(
 def percents(shares: Sequence[float]) -> str:
     """Shares in a row.
 
-    >>> percents([0.0031, 0.25])
-    '0.31 / 25 %'
+    >>> percents([0.0031, 0.25, 11.5])
+    '0.31 / 25 / 1,150 %'
     """
-    return " / ".join(f"{100 * share:.3g}" for share in shares) + " %"
+    hundred = [100 * share for share in shares]
+    return " / ".join(f"{s:,.0f}" if s >= 1000 else f"{s:.3g}" for s in hundred) + " %"
 
 
 EXPERIMENT = Experiment("2.mem", "Input and output buffers", f"{PAPER}, section 5.4", run)
