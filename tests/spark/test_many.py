@@ -150,7 +150,7 @@ def test_keys_that_are_over(files):
 
 @pytest.mark.parametrize("names", ["ab", "abcd", "acb"])
 def test_a_restart_with_other_streams_is_refused_by_name(files, names):
-    """All streams are of one DataFrame: Spark itself refuses another number of sources."""
+    """Where their number is another one, Spark counts its sources before a bucket can say it."""
     files.write("a", FIRST["a"], 50)
     files.run(wr.join(*streams(dict.fromkeys("abc", files.stream("a")))))
     files.write("a", SECOND_HALF["a"], 50)
@@ -158,7 +158,8 @@ def test_a_restart_with_other_streams_is_refused_by_name(files, names):
     message = r"written with streams \['a', 'b', 'c'\], but the join has \['a'"
     with pytest.raises(wr.WindrowError, match=message):
         wr.check(joined, files.folder / "checkpoint")
-    with pytest.raises(Exception, match=message):
+    counted = rf"\[3\] sources in the checkpoint offsets and now there are \[{len(names)}\]"
+    with pytest.raises(Exception, match=message if len(names) == 3 else counted):
         files.run(joined)
 
 
