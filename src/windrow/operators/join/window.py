@@ -149,6 +149,7 @@ class WindowJoin(Join):
         stand = self._task.stand[0]
         stand.part, stand.step = 0, task.ARRIVED
         self._now = self._task._replace(matched=self.flags.matched)
+        self.search.begin_batch()
         status, begun = task.FULL, False
         while status == task.FULL:
             if stand.step == task.ARRIVED and (not begun or stand.patience <= 0):
