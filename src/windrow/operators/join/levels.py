@@ -36,6 +36,20 @@ class Levels:
         self.dropped: dict[int, int] = {}
         #: Until windows or queries change.
         self._max_qt: NDArray[np.float64] | None = None
+        self.begin_batch()
+
+    def begin_batch(self) -> None:
+        """From here on the marks are moved, where they are."""
+        self._before, self._after = self.marks.copy(), self.marks
+
+    def moved(self, came: int) -> NDArray[np.int64]:
+        """Of so many arrivals, those that marks have passed in this batch, or come to."""
+        stretches = [
+            np.arange(start, min(stop + 1, came))
+            for start, stop in zip(self._before.tolist(), self._after.tolist(), strict=True)
+            if start < stop
+        ]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *stretches]))
 
     def add(self, reach: int, came: int) -> None:
         """A query more has this window, from arrival number `came` on."""
