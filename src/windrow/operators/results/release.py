@@ -9,6 +9,7 @@ may go; here they wait, and leave as soon as they may.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -33,7 +34,7 @@ class Releases(Protocol):
         """The first arrival that has not scanned all it needs; all before it are done."""
 
     def moved(self) -> Rows:
-        """The arrivals whose results may go further since the batch began."""
+        """The arrivals whose results may go further since the batch began, and that are not done."""
 
     def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
         """Windows up to which an arrival's results may go, and up to which they have to."""
@@ -66,8 +67,12 @@ class Release(Plain):
     def take(self, piece: Piece) -> Iterator[Any]:
         """Take results in; those of tuples that are done leave at once."""
         assert isinstance(piece, Released)
-        rows = in_order(self._rows(piece))
         done = self.join.under_way_from
+        if not len(self.owed) and _goes_on(piece, done):
+            everywhere = np.full(len(piece), -1), np.full(len(piece), END)
+            yield replace(piece, above=everywhere[0], upto=everywhere[1])
+            return
+        rows = in_order(self._rows(piece))
         after = int(np.searchsorted(rows[:, ARRIVAL], done))
         if len(self.owed.before(done)):
             # What was found before of the same tuples goes with it.
@@ -96,7 +101,6 @@ class Release(Plain):
         done = self.join.under_way_from
         yield from self._settle(done)
         moved = self.join.moved()
-        moved = moved[moved >= done]
         yield from map(self._released, self.owed.leaving(moved, *self.join.released(moved)))
         self.owed.tidy(done)
 
@@ -176,3 +180,15 @@ class Release(Plain):
     def forget_peaks(self) -> None:
         """Let the high-water mark begin anew."""
         self.peak = len(self.owed)
+
+
+def _goes_on(piece: Released, done: int) -> bool:
+    """Are its results all of tuples before that one, and in order without being sorted?
+
+    So they are where tuples are served one after the other, but for those of equal ages.
+    """
+    arrival, age = piece.arrival, piece.age
+    if not len(piece) or arrival[-1] >= done:
+        return False
+    later, older = arrival[1:] > arrival[:-1], age[1:] > age[:-1]
+    return bool((later | ((arrival[1:] == arrival[:-1]) & older)).all())
