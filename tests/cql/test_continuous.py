@@ -279,3 +279,26 @@ def test_a_budget_that_is_no_budget_is_refused() -> None:
     for wrong in ("soon", -1, True):
         with pytest.raises(wr.WindrowError, match="budget"):
             running(budget=wrong)
+
+
+@pytest.mark.parametrize("per", ["", " PER KEY"])
+def test_a_window_of_rows_that_came_later_has_nothing_from_before(per: str) -> None:
+    """a's row at 12 is late, but in time; that of 20, which the new join never saw, is after it."""
+    us, second = pa.timestamp("us"), 1_000_000
+    streams = []
+    for name, times in {"a": [5, 20, 12, 20, 21], "b": [6, 19, 22, 23, 24]}.items():
+        ts = pa.array([t * second for t in times], us)
+        data = pa.table({"k": [1] * 5, "at": ts, "t": times})
+        streams.append(wr.stream(data, name=name, key="k", time="at", lateness="10 seconds"))
+    queries = wr.ContinuousQueries(*streams)
+    select = "SELECT A.t AS x, B.t AS y FROM a A, b B WHERE A.k = B.k WINDOW"
+    queries.add(f"{select} 1 hour", name="all")
+    queries.run(2)
+    queries.add(f"{select} 1 ROWS{per}", name="one")
+    queries.add(f"{select} 3 ROWS{per}", name="three")
+    since = queries.status().query("one").complete_from
+    assert since == datetime(1970, 1, 1, 0, 0, 20, 1, tzinfo=UTC)
+    found = queries.run()
+    assert sorted(rows(found["one"])) == [(21, 22), (21, 23), (21, 24)]
+    assert sorted(rows(found["three"])) == [(21, 22), (21, 23), (21, 24)]
+    assert len(found["all"]) == 25
