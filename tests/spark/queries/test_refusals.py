@@ -41,6 +41,14 @@ def test_columns_beside_the_streams_are_no_names(fed, spark, name):
         wr.ContinuousQueries(a, other, checkpoint=str(fed.folder / "checkpoint"))
 
 
+def test_explain_says_that_rates_are_not_known(fed, spark):
+    asked = queries(fed, spark)
+    asked.add(f"{PAIRS} WINDOW 3 seconds", name="one")
+    (join,) = wr.explain(asked).joins
+    assert (join.windows, join.seconds("mqt")) == ({3_000_000: 1}, {})
+    assert "rates are not known before it runs" in str(wr.explain(asked))
+
+
 def test_what_does_not_run_cannot_be_waited_for(fed, spark):
     with pytest.raises(wr.WindrowError, match="start them first"):
         queries(fed, spark).process_all_available()

@@ -63,8 +63,8 @@ class RankedJoin(CountJoin):
     def catch_up(self, newest: int) -> None:
         """Rows up to that time have come before: a later row's rank would not count them.
 
-        So no result has a tuple that is not after it, as `complete_from` says. On Spark a join reads
-        its sources from where they begin, so no log needs to know.
+        So no result has a tuple that is not after it, as `complete_from` says. On Spark a join
+        reads its sources from where they begin, so no log needs to know.
         """
         self.newest = self.unseen = newest
 

@@ -327,7 +327,7 @@ class SharedJoin(Join):
         return upto, need
 
     def moved(self) -> Rows:
-        """The arrivals whose results may go further since the batch began, and that are not done."""
+        """The arrivals that are not done whose results may go further since the batch began."""
         return self.levels.moved(self.came)
 
     def _under_way(self) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ class Releases(Protocol):
         """The first arrival that has not scanned all it needs; all before it are done."""
 
     def moved(self) -> Rows:
-        """The arrivals whose results may go further since the batch began, and that are not done."""
+        """The arrivals that are not done whose results may go further since the batch began."""
 
     def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
         """Windows up to which an arrival's results may go, and up to which they have to."""
