@@ -19,7 +19,7 @@ from windrow import (
     reading,
 )
 from windrow.cost.optimizer import choose
-from windrow.explanation import Explanation
+from windrow.explanation import Explained, Explanation, QueriesExplanation
 from windrow.local.engine import METADATA_KEY, LocalJoin
 from windrow.local.payload import TablePayload
 from windrow.model import (
@@ -185,9 +185,22 @@ def join(asked: JoinPlan) -> Any:
     return engine.join(asked)
 
 
+@overload
+def explain(queries: Explained, /) -> QueriesExplanation: ...
+@overload
+def explain(*streams: Stream, **choices: Any) -> Explanation: ...
+def explain(*asked: Any, **choices: Any) -> Explanation | QueriesExplanation:
+    """What `join` would do with the same arguments, and the numbers behind it. Print it.
+
+    Of `ContinuousQueries`: which share a join, and predicted response times by window and schedule.
+    """
+    if len(asked) == 1 and not choices and isinstance(asked[0], Explained):
+        return asked[0].explained()
+    return _explain_join(*asked, **choices)
+
+
 @takes(plan)
-def explain(asked: JoinPlan) -> Explanation:
-    """What `join` would do with the same arguments, and the numbers behind it. Print it."""
+def _explain_join(asked: JoinPlan) -> Explanation:
     if meeting.one_engine(asked.streams):
         return Explanation(asked, layout.on_spark(asked))
     tables = [TablePayload(stream, asked.now) for stream in asked.streams]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import combinations
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from windrow import checks, duration, meeting
+from windrow import checks, duration, layout, meeting
 from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
 from windrow.cql.status import Status, named
+from windrow.explanation import QueriesExplanation, SharedPrediction
+from windrow.local.payload import TablePayload
 from windrow.local.queries import LocalQueries
-from windrow.model import Schedule, Stream, WindrowError
+from windrow.model import CountWindow, Schedule, Stream, WindrowError
 from windrow.planning import Duration
 
 
@@ -132,6 +136,28 @@ class ContinuousQueries:
             return self._service.status()
         assert self._local is not None
         return self._local.status()
+
+    def explained(self) -> QueriesExplanation:
+        """What `windrow.explain` says: who shares, and predicted responses by window."""
+        joins = []
+        for join in self.status().joins:
+            running = [query for query in join.queries if not query.dropped]
+            asked = [compile_query(query.sql, query.name, self._streams) for query in running]
+            if not asked:
+                continue
+            windows = Counter(
+                query.window.micros for query in asked if not isinstance(query.window, CountWindow)
+            )
+            found = SharedPrediction(join.streams, join.kind, dict(windows))
+            if join.kind != "time":
+                found = replace(found, windows={0: len(asked)})
+            elif self._local is not None:
+                by_name = {stream.name: stream for stream in self._streams}
+                tables = [TablePayload(by_name[name]) for name in join.streams]
+                check = constants()["hash"].scan
+                found = replace(found, statistics=layout.statistics(tables), check=check)
+            joins.append(found)
+        return QueriesExplanation(self._schedule, tuple(joins))
 
     # -- tables ----------------------------------------------------------------------------
 

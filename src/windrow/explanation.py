@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from windrow import duration
-from windrow.cost import paper4
+from windrow.cost import paper2, paper4
 from windrow.cost.optimizer import MICROS, Choice, Statistics
-from windrow.model import LARGEST_MICROS, CountWindow, DataMemory, JoinPlan, Strategy, Stream
+from windrow.model import (
+    LARGEST_MICROS,
+    CountWindow,
+    DataMemory,
+    JoinPlan,
+    Schedule,
+    Strategy,
+    Stream,
+)
 from windrow.operators.gate.spilling import WORTH
 from windrow.operators.gate.strategies import Known, Prices, choice, needs
 
@@ -268,3 +276,93 @@ def _seconds(number: float) -> str:
     if number and number < 1 / 1000:
         return f"{number * MICROS:.3g} µs"
     return f"{number:.3g} s"
+
+
+# -- continuous queries ----------------------------------------------------------------------
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """What can say of itself what it will do: continuous queries."""
+
+    def explained(self) -> QueriesExplanation:
+        """What is shared, and what is expected of it."""
+
+
+@dataclass(frozen=True)
+class SharedPrediction:
+    """A join that queries share, by window (µs) how many queries ask for it.
+
+    Without `statistics` nothing is predicted: on Spark nothing is known of the data beforehand, and
+    windows of rows put nothing off. `check` is what the cost model says a look at a tuple takes.
+    """
+
+    streams: tuple[str, ...]
+    kind: str
+    windows: dict[int, int]
+    statistics: Statistics | None = None
+    check: float = 0.0
+
+    def sizes(self) -> dict[int, float]:
+        """By window, what an arriving tuple scans: of the hash join, the tuples of its key."""
+        found = self.statistics
+        if found is None or not min(found.rates):
+            return {}
+        rate = sum(found.rates) / len(found.rates) / found.distinct
+        return {
+            window: paper2.combinations(
+                paper2.buffer_size(rate, max(window, 1) / MICROS), len(self.streams)
+            )
+            for window in self.windows
+        }
+
+    def seconds(self, schedule: paper2.Schedule) -> dict[int, float]:
+        """By window, the predicted response; empty if nothing is known of the data."""
+        sizes = self.sizes()
+        queries = {size: self.windows[window] for window, size in sizes.items()}
+        if not queries:
+            return {}
+        found = paper2.responses(schedule, queries, t_p=self.check)
+        return {window: found[size] for window, size in sizes.items()}
+
+    def lines(self) -> list[str]:
+        """In words."""
+        queries = sum(self.windows.values())
+        share = "1 query" if queries == 1 else f"{queries} queries share one join"
+        kinds = {"time": "windows of time", "rows": "windows of rows"}
+        kind = kinds.get(self.kind, "windows of rows per key")
+        lines = [f"{' and '.join(self.streams)}, {kind}: {share}"]
+        if self.kind != "time":
+            return [*lines, "  each tuple is served at once, so no window waits for another"]
+        if self.statistics is None:
+            return [*lines, "  predicted response: rates are not known before it runs"]
+        if not self.sizes():
+            return [*lines, "  predicted response: none, a stream has no tuples to go by"]
+        lines.append(
+            f"  predicted response with {paper2.M} tuples at once, {_seconds(self.check)} a check, "
+            "by Equations (1) and (2) and MQT's schedule:"
+        )
+        by_schedule = {schedule: self.seconds(schedule) for schedule in SCHEDULES}
+        for window, count in sorted(self.windows.items()):
+            said = ", ".join(f"{each} {_seconds(s[window])}" for each, s in by_schedule.items())
+            many = "query" if count == 1 else "queries"
+            lines.append(f"  {duration.show(window)}, {count} {many}: {said}")
+        return lines
+
+
+#: What responses are predicted for; isolated is a query that shares with none.
+SCHEDULES: tuple[paper2.Schedule, ...] = ("isolated", "lwo", "swf", "mqt")
+
+
+@dataclass(frozen=True)
+class QueriesExplanation:
+    """What continuous queries share, and how soon each window is expected to be answered."""
+
+    schedule: Schedule
+    joins: tuple[SharedPrediction, ...]
+
+    def __str__(self) -> str:
+        lines = [line for join in self.joins for line in join.lines()]
+        return "\n".join([f"schedule: {self.schedule}", *(lines or ["no queries"])])
+
+    __repr__ = __str__

@@ -9,6 +9,8 @@ import pytest
 
 import windrow as wr
 from windrow.continuous import _scanned
+from windrow.cost import paper2
+from windrow.cost.calibrate import constants
 from windrow.testing import table
 
 US = pa.timestamp("us")
@@ -279,3 +281,69 @@ def test_a_budget_that_is_no_budget_is_refused() -> None:
     for wrong in ("soon", -1, True):
         with pytest.raises(wr.WindrowError, match="budget"):
             running(budget=wrong)
+
+
+@pytest.mark.parametrize("per", ["", " PER KEY"])
+def test_a_window_of_rows_that_came_later_has_nothing_from_before(per: str) -> None:
+    """a's row at 12 is late, but in time; that of 20, which the new join never saw, is after it."""
+    us, second = pa.timestamp("us"), 1_000_000
+    streams = []
+    for name, times in {"a": [5, 20, 12, 20, 21], "b": [6, 19, 22, 23, 24]}.items():
+        ts = pa.array([t * second for t in times], us)
+        data = pa.table({"k": [1] * 5, "at": ts, "t": times})
+        streams.append(wr.stream(data, name=name, key="k", time="at", lateness="10 seconds"))
+    queries = wr.ContinuousQueries(*streams)
+    select = "SELECT A.t AS x, B.t AS y FROM a A, b B WHERE A.k = B.k WINDOW"
+    queries.add(f"{select} 1 hour", name="all")
+    queries.run(2)
+    queries.add(f"{select} 1 ROWS{per}", name="one")
+    queries.add(f"{select} 3 ROWS{per}", name="three")
+    since = queries.status().query("one").complete_from
+    assert since == datetime(1970, 1, 1, 0, 0, 20, 1, tzinfo=UTC)
+    found = queries.run()
+    assert sorted(rows(found["one"])) == [(21, 22), (21, 23), (21, 24)]
+    assert sorted(rows(found["three"])) == [(21, 22), (21, 23), (21, 24)]
+    assert len(found["all"]) == 25
+
+
+def test_explain_predicts_responses_by_window_and_schedule() -> None:
+    queries = running(schedule="swf")
+    assert str(wr.explain(queries)) == "schedule: swf\nno queries"
+    queries.add(f"SELECT A.Value {ON} WINDOW 10 s", name="one")
+    queries.add(f"SELECT B.Value {ON} WINDOW 10 s", name="two")
+    queries.add(f"SELECT A.Value {ON} WINDOW 1 min", name="three")
+    queries.add(f"SELECT A.Value {ON} WINDOW 3 ROWS", name="rows")
+    found = wr.explain(queries)
+    shared, rows_join = found.joins
+    assert (shared.streams, shared.kind) == (("Temperature", "Humidity"), "time")
+    assert shared.windows == {10_000_000: 2, 60_000_000: 1}
+    sizes = shared.sizes()
+    assert sizes[60_000_000] == pytest.approx(6 * sizes[10_000_000])
+    asked = {sizes[10_000_000]: 2, sizes[60_000_000]: 1}
+    for schedule in ("isolated", "lwo", "swf", "mqt"):
+        predicted = paper2.responses(schedule, asked, t_p=constants()["hash"].scan)
+        assert shared.seconds(schedule) == {
+            window: predicted[size] for window, size in sizes.items()
+        }
+    assert shared.seconds("swf")[10_000_000] < shared.seconds("lwo")[10_000_000]
+    lines = str(found).splitlines()
+    assert lines[:2] == [
+        "schedule: swf",
+        "Temperature and Humidity, windows of time: 3 queries share one join",
+    ]
+    assert lines[3].startswith("  10 seconds, 2 queries: isolated ")
+    assert lines[4].startswith("  1 minute, 1 query: isolated ")
+    assert rows_join.seconds("mqt") == {}
+    assert lines[5:] == [
+        "Temperature and Humidity, windows of rows: 1 query",
+        "  each tuple is served at once, so no window waits for another",
+    ]
+
+
+def test_explain_knows_nothing_of_a_stream_without_tuples() -> None:
+    empty = wr.stream(table(HEAT, TimeStamp=US).slice(0, 0), name="Temperature",
+                      key="LocationId", time="TimeStamp")  # fmt: skip
+    queries = wr.ContinuousQueries(empty, stream("Humidity", DAMP))
+    queries.add(f"SELECT A.Value {ON} WINDOW 10 s", name="one")
+    assert wr.explain(queries).joins[0].seconds("lwo") == {}
+    assert "a stream has no tuples to go by" in str(wr.explain(queries))

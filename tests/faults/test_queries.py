@@ -14,12 +14,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import windrow as wr
 from windrow.testing import assert_same_rows
+from windrow.testing.queries_oracle import Asked, duckdb_answers
 
 from .harness import ROWS, SECOND, Driver, Query
 
 LONGEST = 8
 FILTER = " AND A.v > 99"
+#: An aggregate that runs from the first micro-batch to the last.
+COUNT = (
+    "SELECT COUNT(*) AS a0 FROM a A, b B WHERE A.k = B.k AND A.v > B.v "
+    "WINDOW 4 seconds SLIDE 2 seconds"
+)
 SCRIPT = str(Path(__file__).with_name("queries_job.py"))
 
 
@@ -91,11 +98,31 @@ class Queries(Query):
         """Every query that ever ran has its own answers, each once."""
         batches = self.micro_batches()
         lives = self.lives(batches)
-        assert lives.keys() >= {"wide", "filtered"}
+        assert lives.keys() >= {"wide", "filtered", "count"}
         for name, life in lives.items():
             driver.send(answers=name)
-            assert_same_rows(pq.read_table(driver.answer(60)), self.expected(name, batches, life))
+            got = pq.read_table(driver.answer(60))
+            if name == "count":
+                assert life == (0, max(batches.values()))
+                self.check_counts(got)
+            else:
+                assert_same_rows(got, self.expected(name, batches, life))
         return lives
+
+    def check_counts(self, got):
+        """The aggregate's answers, each once. The last heartbeat is after all of their times."""
+        streams = tuple(
+            wr.stream(whole, name=name, key="k", time="t", lateness="1 second")
+            for name, whole in zip("ab", self.tables, strict=True)
+        )
+        asked = Asked(
+            streams, ("A", "B"), 4 * SECOND, 2 * SECOND,
+            where="A.v > B.v", aggregates=(("count", None, False),),
+        )  # fmt: skip
+        wanted = [(row["t"], row["a0"]) for row in duckdb_answers(asked).to_pylist()]
+        assert len(wanted) > 20
+        times = got["ts"].cast(pa.int64()).to_pylist()
+        assert sorted(zip(times, got["a0"].to_pylist(), strict=True)) == sorted(wanted)
 
 
 class Hand:
@@ -135,6 +162,7 @@ def test_queries_come_and_go_while_drivers_are_killed(processes, tmp_path, chanc
         driver = Driver(tmp_path / f"log-{round}", script=SCRIPT)
         processes.append(driver)
         first = {name: text(*job.windows[name]) for name in ("wide", "filtered")}
+        first["count"] = COUNT
         driver.send(open=str(job.folder), budget=chance.choice([None, 30]), first=first)
         names = driver.answer(120)
         # What the last driver was asked before it was killed it may have done or not.

@@ -143,8 +143,7 @@ def rebuilt(run: LocalShared, fresh: LocalShared, log: Sequence[tuple[int, ...]]
         stored = come[len(come) - live :]
         shared.state.fill(stream, stored[:, 0], stored[:, 1], stored[:, 2])
     shared.restore(rows[join["first"] :])
-    held = run.results.held
-    fresh.results.load([held[:, : run.results.written]])
+    fresh.results.load([run.results.held()])
     for mine, its in zip(fresh.progress, run.progress, strict=True):
         mine.now = its.now
     return fresh

@@ -15,7 +15,9 @@ from windrow.model import CountWindow, WindrowError
 class QueryStatus:
     """A query. `complete_from`: the `ts` from which on it has every result; None: from the first.
 
-    A query that was dropped is shown while results are held for it.
+    `known` is False as long as no bucket has said so: on Spark, until the first micro-batch that
+    the query, or the driver's start, has begun. In process, a query that was dropped is shown while
+    results are held for it; on Spark, only those that run are.
     """
 
     name: str
@@ -23,6 +25,16 @@ class QueryStatus:
     window: str
     complete_from: datetime | None = None
     dropped: bool = False
+    known: bool = True
+
+    @property
+    def since(self) -> str:
+        """From when on it is complete, in words."""
+        if not self.known:
+            return "not known yet from when on it is complete"
+        if self.complete_from is None:
+            return "complete from the first row on"
+        return f"complete from {self.complete_from.isoformat(' ')} on"
 
 
 @dataclass(frozen=True)
@@ -77,13 +89,8 @@ class Status:
                 f"{join.held:,} results held"
             )
             for query in join.queries:
-                since = (
-                    "complete from the first row on"
-                    if query.complete_from is None
-                    else f"complete from {query.complete_from.isoformat(' ')} on"
-                )
                 over = ", dropped" if query.dropped else ""
-                lines.append(f"  {query.name}: WINDOW {query.window}, {since}{over}")
+                lines.append(f"  {query.name}: WINDOW {query.window}, {query.since}{over}")
         return "\n".join(lines) or "no queries"
 
 

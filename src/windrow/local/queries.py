@@ -114,7 +114,7 @@ class SignatureJoin:
             self.join, self.shared = by_rank, by_rank.ranked
             newest = catch_up(self.join, at)
             if newest is not None:
-                self.shared.newest = newest
+                by_rank.ranked.catch_up(newest)
 
     def add(self, query: CompiledQuery, reach: int) -> Running:
         """Have a query get the results of the arrivals from here on."""

@@ -35,7 +35,7 @@ from windrow.spark.log.stored import layout
 from windrow.spark.log.tuples import Arrived
 
 #: Raised whenever the meaning of the state's arrays changes.
-LAYOUT = 6
+LAYOUT = 7
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,20 @@ class Fed:
         )  # fmt: skip
         return [row for row in found.to_pylist() if row["t"] < self.progress("ab")]
 
+    def asked(self, window, **more):
+        """A query of the first two streams over all that has been written, for the oracle."""
+        return self._asked("ab", window, None, 0, 2**62, **more)
+
+    def apart(self):
+        """How far some row of a, with a key, and one of b with the same are from each other."""
+        one, two = (self.tables[n].slice(0, self.written * ROWS) for n in "ab")
+        times = {k: t.value for k, t in zip(two["k"].to_pylist(), two["t"], strict=True)}
+        return max(
+            abs(t.value - times[k])
+            for k, t in zip(one["k"].to_pylist(), one["t"], strict=True)
+            if times.get(k) is not None and k is not None and abs(t.value - times[k]) < 2 * SECOND
+        )
+
     def _asked(self, names, window, where, first, last, **more):
         read = [self.tables[n].slice(0, self.written * ROWS) for n in names]
         return Asked(

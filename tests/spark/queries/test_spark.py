@@ -31,6 +31,7 @@ class Scene:
         first.process_all_available()
         before = {query.id: query.runId for query in spark.streams.active}
         first.add(f"{PAIRS} WINDOW 3 seconds", name="late")
+        self.just_added = first.status()
         first.add(
             "SELECT A.v AS c0, C.words AS c1, C.v AS c2 FROM a A JOIN c C ON A.k = C.k "
             "WINDOW 2 seconds",
@@ -48,6 +49,7 @@ class Scene:
         self.fed.write()
         self.second = self.queries()
         self.second.start()
+        self.just_begun = self.second.status()
         self.second.process_all_available()
         self.second.add(
             "SELECT A.k AS g0, SUM(B.v) AS a0 FROM a A, b B WHERE A.k = B.k GROUP BY A.k "
@@ -128,6 +130,21 @@ def test_the_status_says_who_shares_with_whom(scene):
         (("a", "c"), 0, 0),
     ]
     assert scene.status.query("filtered").complete_from is None
+
+
+def test_nothing_is_said_of_completeness_before_a_bucket_has(scene):
+    """Of what has just been added, and of what goes on after a restart."""
+    late = [status.query("late") for status in (scene.just_added, scene.status)]
+    assert [query.known for query in late] == [False, True]
+    assert "late: WINDOW 3 seconds, not known yet from when on it is complete" in str(
+        scene.just_added
+    )
+    assert late[0].complete_from is None
+    assert late[1].complete_from is not None
+    assert "late: WINDOW 3 seconds, complete from 1970-01-01" in str(scene.status)
+    assert scene.just_added.query("small").known
+    assert not scene.just_begun.query("other").known
+    assert scene.second.status().query("other").known
 
 
 def test_each_result_is_written_once(scene):

@@ -106,24 +106,6 @@ def look_ahead(task: Task, sharing: Sharing, at: int) -> None:
 
 
 @inlined
-def emit(task: Task, sharing: Sharing, new: Element, found: int, ts: int) -> bool:
-    """Report a pair. False: no room."""
-    n, matches, partner = task.stand[0].matches, task.out.matches, partner_of(new.stream)
-    if n == matches.shape[1]:
-        return False
-    turn = sharing.turn[0]
-    matches[new.stream, n], matches[partner, n] = new.row, found
-    matches[2 + new.stream, n], matches[2 + partner, n] = new.t, ts
-    sharing.of[n] = turn.serving
-    turn.made += 1
-    if turn.timed:
-        prices = sharing.clock[SCAN] * turn.looked + sharing.clock[PRODUCE] * turn.made
-        sharing.produced[n] = sharing.clock[BEGAN] + prices
-    task.stand[0].matches = n + 1
-    return True
-
-
-@inlined
 def in_order(s: ls.ListArrays, lst: int, mark: int, t: int) -> bool:
     """Are all records before a mark in time order, and none after a time?
 
@@ -148,34 +130,46 @@ def scan_pairs(task: Task, sharing: Sharing, new: Element, at: int) -> int:
             sharing.arrivals[at, ORDERED] = int(in_order(s, partner, mark, new.t))
         task.stand[0].scan = sharing.arrivals[at, POINTER]
         turn.begun = 1
-    seq = task.stand[0].scan
+    # What does not change while it runs is read once, and what it counts is written once.
+    seq, above, upto = task.stand[0].scan, turn.above, turn.upto
+    matches, of, n = task.out.matches, sharing.of, task.stand[0].matches
     ordered = sharing.arrivals[at, ORDERED] != 0
-    stopped = False
-    while seq >= low and not stopped:
+    timed, looked, made, spent = turn.timed != 0, turn.looked, turn.made, 0
+    looked_before, status, going = looked, DONE, True
+    while going and seq >= low:
         ts, its, row, link = ls.read(s, partner, seq)
         following = link if chained else seq - 1
         age = abs(new.t - ts)
         if seq >= mark:
             # It came later; a scan that began again meets it.
             seq = following
-        elif ordered and age > turn.upto:
-            stopped = True
+        elif ordered and age > upto:
+            going = False
         else:
-            turn.looked += 1
-            task.work[0].comparisons += 1
-            within = turn.above < age <= turn.upto
-            if within and its == new.key and not emit(task, sharing, new, row, ts):
-                # It is looked at again.
-                turn.looked -= 1
-                task.work[0].comparisons -= 1
-                task.stand[0].scan = seq
-                return FULL
-            if within and (its == new.key or not chained):
-                turn.spent += 1
-            seq = following
-    if ordered:
+            within = above < age <= upto
+            found = within and its == new.key
+            if found and n == matches.shape[1]:
+                status, going = FULL, False
+            else:
+                looked += 1
+                spent += int(within and (its == new.key or not chained))
+                if found:
+                    matches[new.stream, n], matches[partner, n] = new.row, row
+                    matches[2 + new.stream, n], matches[2 + partner, n] = new.t, ts
+                    of[n] = turn.serving
+                    made += 1
+                    if timed:
+                        prices = sharing.clock[SCAN] * looked + sharing.clock[PRODUCE] * made
+                        sharing.produced[n] = sharing.clock[BEGAN] + prices
+                    n += 1
+                seq = following
+    task.work[0].comparisons += looked - looked_before
+    turn.looked, turn.made = looked, made
+    turn.spent += spent
+    task.stand[0].matches, task.stand[0].scan = n, seq
+    if ordered and status == DONE:
         sharing.arrivals[at, POINTER] = seq
-    return DONE
+    return status
 
 
 @inlined

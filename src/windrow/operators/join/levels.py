@@ -36,6 +36,24 @@ class Levels:
         self.dropped: dict[int, int] = {}
         #: Until windows or queries change.
         self._max_qt: NDArray[np.float64] | None = None
+        self.begin_batch()
+
+    def begin_batch(self) -> None:
+        """From here on the marks are moved, where they are."""
+        self._before, self._after = self.marks.copy(), self.marks
+
+    def moved(self, came: int) -> NDArray[np.int64]:
+        """Of so many arrivals, those that marks have passed in this batch, or come to.
+
+        Those that have scanned all are not among them.
+        """
+        first, none = self.passed(came), np.empty(0, np.int64)
+        stretches = [
+            np.arange(max(start, first), min(stop + 1, came))
+            for start, stop in zip(self._before.tolist(), self._after.tolist(), strict=True)
+            if start < stop
+        ]
+        return np.unique(np.concatenate([none, *stretches]))
 
     def add(self, reach: int, came: int) -> None:
         """A query more has this window, from arrival number `came` on."""

@@ -48,7 +48,8 @@ class RankedJoin(CountJoin):
         self.count = 1
         #: By stream, the row id after all that have come.
         self.next_rows = [0] * streams
-        self.newest = BEGINNING
+        #: The largest time that has come, and that had come before this join was there.
+        self.newest = self.unseen = BEGINNING
         #: What these were when queries came or went: a mark's number, then row ids.
         self.marks: list[list[int]] = [[0, *self.next_rows]]
         return self
@@ -58,6 +59,14 @@ class RankedJoin(CountJoin):
         """The number of the mark at which a query that comes or goes now does so."""
         last = self.marks[-1]
         return last[0] if last[1:] == self.next_rows else last[0] + 1
+
+    def catch_up(self, newest: int) -> None:
+        """Rows up to that time have come before: a later row's rank would not count them.
+
+        So no result has a tuple that is not after it, as `complete_from` says. On Spark a join
+        reads its sources from where they begin, so no log needs to know.
+        """
+        self.newest = self.unseen = newest
 
     def add(self, reach: int) -> None:
         """A query more has this window."""
@@ -89,6 +98,8 @@ class RankedJoin(CountJoin):
         rest: Released | None = None
         for piece in super().process(passed):
             found = self._ranked(piece)
+            if not len(found):
+                continue
             found = found if rest is None else _together(rest, found)
             found, last = _in_order(found)
             rest = found.chosen(slice(last, None))
@@ -121,7 +132,7 @@ class RankedJoin(CountJoin):
         for number, *mark in self.marks:
             after = np.any([ids >= row for ids, row in zip(rows, mark, strict=True)], axis=0)
             arrival[after] = number
-        return Released(
+        found = Released(
             "match",
             rows,
             piece.ts,
@@ -131,6 +142,10 @@ class RankedJoin(CountJoin):
             np.full(len(piece), -1),
             np.full(len(piece), END),
         )
+        if self.unseen == BEGINNING:
+            return found
+        times = [ts for ts in piece.row_ts if ts is not None]
+        return found.chosen(np.min(times, axis=0) > self.unseen)
 
     # -- what a bucket asks of a shared join -----------------------------------------------
 

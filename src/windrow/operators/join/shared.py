@@ -212,6 +212,7 @@ class SharedJoin(Join):
             self._events = np.empty((2, most), np.int64)
             self._event_clock = np.empty(most)
         self._max_qt = self.levels.max_qt()
+        self.levels.begin_batch()
 
     def _sharing(self) -> Sharing:
         return Sharing(
@@ -324,6 +325,10 @@ class SharedJoin(Join):
         upto[under_way] = self._arrivals[at, kernel.RELEASED]
         need[under_way] = self._arrivals[at, kernel.NEED]
         return upto, need
+
+    def moved(self) -> Rows:
+        """The arrivals that are not done whose results may go further since the batch began."""
+        return self.levels.moved(self.came)
 
     def _under_way(self) -> NDArray[np.int64]:
         """The arrivals that have not scanned all that they need."""

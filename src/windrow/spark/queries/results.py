@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import functions, types
 
+from windrow.model import Stream, WindrowError
 from windrow.operators.arrivals import Piece
 from windrow.operators.pipeline import Pipeline
 from windrow.spark.log import blobs
@@ -41,6 +42,20 @@ BESIDE = (
     types.StructField(AGGREGATES, IDS),
     types.StructField(NOTE, types.StringType()),
 )
+
+
+def refuse_names(streams: Sequence[Stream]) -> None:
+    """No stream can be called as a column beside the streams' is; Spark does not tell case apart.
+
+    Each stream is a column of what a join writes, under its own name.
+    """
+    taken = [field.name for field in BESIDE]
+    for stream in streams:
+        if stream.name.lower() in taken:
+            raise WindrowError(
+                f"stream name {stream.name!r} is reserved for a column of what continuous queries "
+                f"write on Spark ({', '.join(taken)}); choose another name"
+            )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from windrow.spark.queries.catalog import Shape
 from windrow.spark.queries.control import Asked
 from windrow.spark.queries.files import Folder
 from windrow.spark.queries.registry import Registered, Registry
+from windrow.spark.queries.results import refuse_names
 from windrow.spark.queries.sharing import SharedQuery
 from windrow.spark.queries.ticking import Ticker
 
@@ -40,6 +41,7 @@ class Service:
         checkpoint: str,
     ) -> None:
         engine.refuse_batches(streams)
+        refuse_names(streams)
         self.streams = tuple(streams)
         self.schedule = schedule
         self.budget = budget
@@ -152,15 +154,7 @@ class Service:
         for number, signature in enumerate(self.registry.now.joins):
             kind, *_ = json.loads(signature)
             join, last = self._join(number), self._join(number).last()
-            queries = [
-                QueryStatus(
-                    query.name,
-                    query.sql,
-                    shown_window(self._compiled(query)),
-                    join.complete_from(query.id),
-                )
-                for query in self.registry.running(number)
-            ]
+            queries = [self._status(query) for query in self.registry.running(number)]
             joins.append(
                 JoinStatus(
                     tuple(stream.name for stream in join.plan.streams),
@@ -171,6 +165,12 @@ class Service:
                 )
             )
         return Status(tuple(joins))
+
+    def _status(self, query: Registered) -> QueryStatus:
+        """What is to be said of a query that runs."""
+        since, known = self._join(query.join).complete_from(query.id)
+        window = shown_window(self._compiled(query))
+        return QueryStatus(query.name, query.sql, window, since, known=known)
 
     # -- what they have found --------------------------------------------------------------
 

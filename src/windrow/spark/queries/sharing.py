@@ -83,10 +83,13 @@ class SharedQuery:
         found = [] if self.join is None else book.finished(self.join)
         return found[-1] if found else None
 
-    def complete_from(self, id: int) -> datetime | None:
-        """The `ts` from which on a query has all its answers; None: from the first."""
-        found = BEGINNING if self.since is None else self.since.value.get(id, BEGINNING)
-        return book.moment(found, True)
+    def complete_from(self, id: int) -> tuple[datetime | None, bool]:
+        """The `ts` from which on a query has all its answers (None: from the first); is it known?
+
+        It is once a bucket has said so in this run.
+        """
+        found = None if self.since is None else self.since.value.get(id)
+        return book.moment(BEGINNING if found is None else found, True), found is not None
 
     def tick_if_left(self) -> bool:
         """Start another micro-batch if the last one has left work. Has it?"""
