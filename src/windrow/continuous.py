@@ -14,7 +14,7 @@ from windrow.cost.calibrate import constants
 from windrow.cql import CompiledQuery, compile_query
 from windrow.cql.status import Status, named
 from windrow.local.queries import LocalQueries
-from windrow.model import Schedule, Stream, WindrowError
+from windrow.model import UNITS, Schedule, Stream, WindrowError
 from windrow.planning import Duration
 
 
@@ -178,7 +178,7 @@ def _scanned(budget: int | Duration | None) -> int | None:
     if isinstance(budget, str | timedelta):
         costs = constants()["hash"]
         each = costs.insert + costs.scan + costs.result
-        return max(1, round(duration.parse(budget, "budget") / 1_000_000 / each))
+        return max(1, round(duration.parse(budget, "budget") / UNITS["second"] / each))
     return checks.count_or_none(budget, "budget")
 
 

@@ -28,6 +28,12 @@ Strategy = Literal["data", "msf", "dbf", "hybrid"]
 #: Columns of the result beside the streams' own, so no stream may be called that.
 RESERVED_NAMES = ("ts", "kind")
 
+#: Microseconds in each unit of a fixed length.
+UNITS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000}
+UNITS["minute"] = 60 * UNITS["second"]
+UNITS["hour"] = 60 * UNITS["minute"]
+UNITS["day"] = 24 * UNITS["hour"]
+UNITS["week"] = 7 * UNITS["day"]
 #: Times and durations stay below 2**61 µs (about 73,000 years): no sum in a kernel overflows.
 LARGEST_MICROS = 2**61
 #: A stream's progress before its first row, and after the end of a finite input: beyond the sum
