@@ -72,6 +72,7 @@ def scene(spark, tmp_path_factory):
     made.second.stop()
 
 
+@pytest.mark.versions
 def test_each_query_has_the_oracle_s_rows(scene):
     filtered = scene.fed.plain(SELECT, 3 * SECOND, where="A.v > 30 AND B.v < 80")
     assert filtered.num_rows > 100
