@@ -75,6 +75,8 @@ class Clock:
 class SharedJoin(Join):
     """The operator. One `process` call per batch; `add` and `drop` are of the next arrival on."""
 
+    releases = True
+
     def __init__(self, config: SharedConfig, layout: Layout) -> None:
         self.config = config
         self.layout = layout
