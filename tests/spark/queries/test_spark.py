@@ -132,7 +132,7 @@ def test_the_status_says_who_shares_with_whom(scene):
 
 
 def test_each_result_is_written_once(scene):
-    """Whoever gets it; a result that some get later comes again, with the others only."""
+    """Whichever queries get it; a result that some get later comes again, with the others only."""
     written = scene.spark.read.parquet(str(scene.folder / "checkpoint" / "join-0" / "results"))
     rows = written.where("note IS NULL").select("a", "b", "queries", "aggregates").toArrow()
     got = set()
