@@ -119,7 +119,7 @@ class Tuples:
 
     def _restore_flags(self) -> None:
         join, directory = self.pipeline.join, self.log.directory
-        if not join.config.flagged:
+        if not join.config.flags_matches:
             return
         oldest = [directory.oldest_row(stream) for stream in self.streams]
         join.flags.covers(directory.next_rows)
