@@ -153,6 +153,7 @@ class JoinProcessor(StatefulProcessor):
         figures = BucketFigures.of(join.pipeline, share)
         job.reporter.joined(bucket, figures, seconds, join.hit)
         job.reporter.advise(*advice.late(job.plan, figures.numbers["late"]))
+        job.reporter.advise(*advice.noticed(join.pipeline.join.notices()))
         yield from self._last(bucket, join)
 
     def _frames(self, packed: Sequence[Packed], join: BucketJoin) -> Iterator[pd.DataFrame]:
