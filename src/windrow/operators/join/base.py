@@ -47,6 +47,15 @@ class Join:
         none = np.empty(0, np.int64)
         return none, none
 
+    @property
+    def under_way_from(self) -> int:
+        """Where results are released: the first arrival that has not scanned all it needs."""
+        return 0
+
+    def moved(self) -> Rows:
+        """And the arrivals that are not done whose results may go further since the batch began."""
+        return np.empty(0, np.int64)
+
     def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
         """By arrival, the windows up to which its results may go, and up to which they have to."""
         return np.full(len(arrivals), END), np.zeros(len(arrivals), np.int64)
