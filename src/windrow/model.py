@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from windrow.dialect import TABLES, Dialect
 
@@ -280,9 +280,12 @@ class Metrics:
     Of a join that queries share: tuples `suspended`, whose larger windows are still to be scanned.
 
     Of memory that follows the data: the `scrambling` factors so far and how many tuples are to stay
-    (`memory`; 0: all, since it is not known yet). A `limit` has `forced` tuples out; tuples and
-    moments have `broken` given bounds. `accuracy` is the share of `producible` results that were
-    `produced`, of a sample of at most 2,048 keys, before the condition.
+    (`memory`; 0: all, since it is not known yet). Of those that are `waiting` under "dbf" and
+    "hybrid", `spilled` are on disk; `waiting_bytes` and `peak_waiting` leave them out. A `limit`
+    has `forced` tuples out; under one, `strategy` is what the manager has picked, which asks for
+    `asked_bytes`, and it has picked anew as often as it has `switches`. Tuples and moments have
+    `broken` given bounds. `accuracy` is the share of `producible` results that were `produced`, of
+    a sample of at most 2,048 keys, before the condition.
     """
 
     batches: int = 0
@@ -324,10 +327,19 @@ class Metrics:
     suspended: int = 0
     scrambling: dict[str, int] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    spilled: dict[str, int] = field(default_factory=dict)
     forced: dict[str, int] = field(default_factory=dict)
     broken: dict[str, int] = field(default_factory=dict)
+    strategy_number: int = 0
+    asked_bytes: int = 0
     produced: int = 0
     producible: int = 0
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What was picked under a limit of memory; None without one."""
+        found: tuple[Strategy, ...] = get_args(Strategy)
+        return found[self.strategy_number - 1] if self.strategy_number else None
 
     @property
     def accuracy(self) -> float | None:

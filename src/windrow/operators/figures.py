@@ -110,8 +110,11 @@ FIGURES: tuple[Figure, ...] = (
     # What memory that follows the data does.
     Figure("scrambling", "gauge"),
     Figure("memory", "gauge"),
+    Figure("spilled", "gauge"),
     Figure("forced", "counter"),
     Figure("broken", "counter"),
+    _whole("strategy_number", "gauge"),
+    _whole("asked_bytes", "gauge"),
     _whole("produced", "gauge"),
     _whole("producible", "gauge"),
 )

@@ -29,10 +29,13 @@ from numpy.typing import NDArray
 
 from windrow.kernels import ordering as kernel
 from windrow.kernels.ordering import Track
+from windrow.kernels.task import NEVER
 from windrow.state.room import HEAP, Room
 
 Numbers = NDArray[np.int64]
 
+#: In place of a key that a stream is past: there is none yet.
+NOTHING = -NEVER
 #: Positions that are remembered of each stream: at first, and at most.
 LEAST_POSITIONS, MOST_POSITIONS = 1 << 10, 1 << 20
 #: Places in a table of keys that are counted: at first, and at most.
@@ -107,6 +110,24 @@ class Ordering:
             done = kernel.observe(self.track, streams, keys, done)
             if done < len(keys):
                 self._make_room()
+        self._count(streams, keys)
+
+    def observe_past(self, streams: Numbers, keys: Numbers) -> Numbers:
+        """The same; what a stream was `past` when each of its tuples had come, NOTHING if nothing.
+
+        >>> ordering, of_one = Ordering(1, [1]), np.zeros(4, np.int64)
+        >>> ordering.observe_past(of_one, np.array([1, 3, 2, 4]))[1:].tolist()
+        [1, 3, 3]
+        """
+        past, done = np.empty(len(keys), np.int64), 0
+        while done < len(keys):
+            done = kernel.observe_past(self.track, streams, keys, done, past)
+            if done < len(keys):
+                self._make_room()
+        self._count(streams, keys)
+        return past
+
+    def _count(self, streams: Numbers, keys: Numbers) -> None:
         for stream in range(len(self.tables)):
             self._tally(stream, keys[streams == stream])
 
@@ -224,6 +245,44 @@ class Ordering:
         return table
 
     # -- memory that outlives a process ----------------------------------------------------
+
+    def told(self) -> dict[str, Any]:
+        """All but what the rings hold, as plain data: small."""
+        track = self.track
+        return {
+            "positions": track.rings.shape[1],
+            "standing": track.standing.tolist(),
+            "clock": track.whole.tolist(),
+        }
+
+    def stand(self, told: dict[str, Any]) -> None:
+        """Take over what was told; rings of another size begin with nothing in them."""
+        size, streams = told["positions"], len(self.track.standing)
+        if size != self.track.rings.shape[1]:
+            self.track = self.track._replace(rings=self.room.empty((streams, size, 3)))
+        self.track.standing[:] = told["standing"]
+        self.track.whole[:] = told["clock"]
+
+    def remembers_from(self, stream: int) -> int:
+        """The oldest position of a stream that is remembered."""
+        return int(self.track.standing[stream, kernel.FROM])
+
+    def seen(self, stream: int, after: int = 0) -> Numbers:
+        """What is remembered of a stream's tuples behind a position: KEY, TOP and WHEN of each."""
+        at = self._places(stream, after)
+        found: Numbers = self.track.rings[stream, at]
+        return found
+
+    def recall(self, stream: int, seen: Numbers) -> None:
+        """Put back what `seen` found of all that is remembered."""
+        self.track.rings[stream, self._places(stream)] = seen
+
+    def _places(self, stream: int, after: int = 0) -> Numbers:
+        """Where in its ring a stream's positions are, in order of arrival."""
+        mine = self.track.standing[stream]
+        positions = np.arange(max(int(mine[kernel.FROM]), after + 1), mine[kernel.COUNT] + 1)
+        places: Numbers = positions & (self.track.rings.shape[1] - 1)
+        return places
 
     def handover(self) -> dict[str, NDArray[Any]]:
         """Every array, as it is."""
