@@ -64,7 +64,7 @@ check: $(READY) ## ruff, mypy, the import contracts and the size of files and fu
 bench: $(READY) ## the benchmarks, as ratios within one run
 	@$(BIN)/windrow bench
 
-bench-spark: $(READY) ## the join on Spark beside Spark's own; an hour
+bench-spark: $(READY) ## the join and its queries on Spark beside Spark's own; over an hour
 	@$(BIN)/python -m benchmarks.spark
 	@$(BIN)/python -m benchmarks.spark.queries
 	@$(BIN)/python -m benchmarks.spark.auctions

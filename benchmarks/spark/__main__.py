@@ -50,6 +50,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="SETTING,...", help=f"of {', '.join(PLAN)}")
     parser.add_argument("--systems", metavar="SYSTEM,...", help=f"of {', '.join(SYSTEMS)}")
     parser.add_argument("--batches", type=int, help="at most so many micro-batches")
+    parser.add_argument("--scale", type=float, default=1.0, help="so many times as many rows, keys")
     parser.add_argument("--data", type=Path, help="a folder where the data stays")
     parser.add_argument("--out", type=Path, default=Path("out/bench-spark.json"))
     found = parser.parse_args(given)
@@ -87,17 +88,20 @@ def measure(parameters: Parameters, expected: int, within: int, log: Path) -> Ru
     )
 
 
-def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: Path) -> list[Run]:
+def run_all(todo: dict[str, list[str]], folder: Path, chosen: argparse.Namespace) -> list[Run]:
     """Every setting in turn; its table is printed and all is written as soon as it is done."""
     runs: list[Run] = []
+    out: Path = chosen.out
     with progress_bar("bench-spark") as progress:
         progress.expect(sum(map(len, todo.values())))
         for name, systems in todo.items():
-            setting = SETTINGS[name]
+            setting = SETTINGS[name].scaled(chosen.scale)
             data.write(setting, folder / name)
             for system in systems:
                 progress.note(f"{name}: {system}")
-                parameters = Parameters(system, name, batches, str(folder / name))
+                parameters = Parameters(
+                    system, name, chosen.batches, str(folder / name), scale=chosen.scale
+                )
                 expected = 0
                 if SYSTEMS[system].joins:
                     ordered = SYSTEMS[system].order != "none"
@@ -107,7 +111,7 @@ def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: 
                 with arena_of_its_own(system) as conf:
                     runs.append(measure(replace(parameters, conf=conf), expected, within, log))
                 progress.advance()
-            print_setting(Runs(runs), name)
+            print_setting(Runs(runs), setting)
             out.write_text(json.dumps([asdict(run) for run in runs], indent=1))
     return runs
 
@@ -121,7 +125,7 @@ def main(given: Sequence[str] | None = None) -> int:
     }
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="windrow-bench-data-") as folder:
-        runs = run_all(todo, chosen.data or Path(folder), chosen.batches, chosen.out)
+        runs = run_all(todo, chosen.data or Path(folder), chosen)
     return 0 if all(run.right for run in runs) else 1
 
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from benchmarks.measure import CONSOLE, show
 from benchmarks.spark.run_one import Figures
-from benchmarks.spark.settings import SETTINGS
+from benchmarks.spark.settings import SETTINGS, Setting
 from benchmarks.spark.systems import SYSTEMS
 
 #: Setting, peer, and how many times as fast windrow is to be.
@@ -116,9 +116,9 @@ class Runs:
         return median(mine) / median(its)
 
 
-def print_setting(runs: Runs, name: str) -> None:
+def print_setting(runs: Runs, setting: Setting) -> None:
     """One setting's table, the targets that it can judge, and what went wrong."""
-    setting = SETTINGS[name]
+    name = setting.name
     title = (
         f"{name}: {setting.streams * setting.rows:,} rows a micro-batch, {setting.keys:,} keys, "
         f"windows of {setting.window_seconds} s"

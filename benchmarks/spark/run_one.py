@@ -5,7 +5,7 @@
 prints what each micro-batch took to stderr and all figures as JSON to stdout. Further parameters:
 `batches` (fewer than the setting's), `data` (a folder; the setting's files are written there if it
 has none), `limit_seconds`, `cores`, `memory`, `conf` (settings of the session on top of the
-system's), and `progress` (a file for Spark's own reports).
+system's), `progress` (a file for Spark's own reports) and `scale` (so many times as many rows).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Parameters:
     memory: str = "6g"
     conf: dict[str, str] = field(default_factory=dict)
     progress: str | None = None
+    scale: float = 1.0
 
     def count(self) -> int:
         """How many micro-batches that is."""
@@ -77,7 +78,7 @@ class Figures:
 
 def run(parameters: Parameters, folder: Path) -> Figures:
     """Run it; `folder` is for what comes and goes."""
-    setting = SETTINGS[parameters.setting]
+    setting = SETTINGS[parameters.setting].scaled(parameters.scale)
     source = Path(parameters.data) if parameters.data else folder / "data"
     data.write(setting, source)
     source = data.linked(setting, source, folder / "input", parameters.count())

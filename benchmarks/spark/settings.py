@@ -34,6 +34,11 @@ class Setting:
         """The streams' names."""
         return tuple("abcdef"[: self.streams])
 
+    def scaled(self, by: float) -> Setting:
+        """The same with so many times as many rows and keys: as many results for each row."""
+        rows, rate, keys = (max(1, round(each * by)) for each in (self.rows, self.rate, self.keys))
+        return replace(self, rows=rows, rate=rate, keys=keys)
+
     @property
     def micros_a_batch(self) -> int:
         """Event time that a micro-batch covers."""

@@ -355,7 +355,7 @@ def test_figure_8_notices() -> None:
     assert verdicts(figure_8.claims(three((2, 1), (0.1, 4), (0.1, 0.9)))) == [True] * 3
     slow = figure_8.claims(three((1, 2), (0.1, 1), (0.1, 1.1)))
     assert verdicts(slow) == [False] * 3
-    assert "LWO's 2,000 ms" in slow[1].measured
+    assert "LWO, which takes 2,000 ms" in slow[1].measured
 
 
 def test_figure_9() -> None:

@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.spark import data, processes
@@ -87,11 +87,13 @@ def main(given: Sequence[str] | None = None) -> int:
             for system in systems:
                 progress.note(f"{name}: {system}")
                 expected = oracle.counts(SYSTEMS[system].asked)
-                parameters = Parameters(system, name, str(source), chosen.scale)
                 log = chosen.out.with_name(f"{chosen.out.stem}-{name}-{len(runs)}-{system}.log")
-                with arena_of_its_own(SYSTEMS[system].session) as conf:
-                    its = replace(parameters, conf=conf)
-                    runs.append(measure(its, expected, workload.setting.limit_seconds, log))
+                with (
+                    arena_of_its_own(SYSTEMS[system].session) as conf,
+                    tempfile.TemporaryDirectory(prefix="windrow-bench-") as its,
+                ):
+                    parameters = Parameters(system, name, str(source), its, chosen.scale, conf)
+                    runs.append(measure(parameters, expected, workload.setting.limit_seconds, log))
                 progress.advance()
             print_workload(name, workload, [run for run in runs if run.workload == name])
             chosen.out.write_text(json.dumps([asdict(run) for run in runs], indent=1))

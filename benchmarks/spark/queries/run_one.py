@@ -1,17 +1,17 @@
 """One system on one workload, in this process.
 
     python -m benchmarks.spark.queries.run_one '{"system": "shared", "workload": "windows",
-        "data": "FOLDER"}'
+        "data": "FOLDER", "folder": "ANOTHER"}'
 
-prints all figures as JSON. `scale` is as in `python -m benchmarks.spark.queries`, `conf` are
-settings of the session on top of the system's. All systems write what they find into Parquet files.
+prints all figures as JSON. `data` has the workload's files, `folder` is for what comes and goes.
+`scale` is as in `python -m benchmarks.spark.queries`, `conf` are settings of the session on top of
+the system's. All systems write what they find into Parquet files.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -33,11 +33,12 @@ MEMORY, CORES = "6g", 2
 
 @dataclass(frozen=True)
 class Parameters:
-    """What to run; `data` has the workload's files."""
+    """What to run."""
 
     system: str
     workload: str
     data: str
+    folder: str
     scale: float = 1.0
     conf: dict[str, str] = field(default_factory=dict)
 
@@ -67,8 +68,9 @@ class Batch:
     end: float
 
 
-def run(parameters: Parameters, folder: Path) -> Figures:
-    """Run it; `folder` is for what comes and goes."""
+def run(parameters: Parameters) -> Figures:
+    """Run it."""
+    folder = Path(parameters.folder)
     system = SYSTEMS[parameters.system]
     workload = WORKLOADS[parameters.workload].scaled(parameters.scale)
     setting = workload.setting
@@ -208,8 +210,7 @@ def _batch(report: Mapping[str, Any]) -> Batch:
 
 
 def main(text: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="windrow-bench-") as folder:
-        print(json.dumps(asdict(run(Parameters(**json.loads(text)), Path(folder)))))
+    print(json.dumps(asdict(run(Parameters(**json.loads(text))))))
 
 
 if __name__ == "__main__":

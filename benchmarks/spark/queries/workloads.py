@@ -97,11 +97,9 @@ class Workload:
     budget: int | None = None
 
     def scaled(self, by: float) -> Workload:
-        """The same with fewer rows: as many results for each."""
-        its = self.setting
-        rows, rate, keys = (max(1, round(each * by)) for each in (its.rows, its.rate, its.keys))
+        """The same with so many times as many rows and keys."""
         budget = None if self.budget is None else max(1, round(self.budget * by))
-        return replace(self, setting=replace(its, rows=rows, rate=rate, keys=keys), budget=budget)
+        return replace(self, setting=self.setting.scaled(by), budget=budget)
 
 
 SYSTEMS: Mapping[str, System] = {

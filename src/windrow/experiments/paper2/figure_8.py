@@ -57,8 +57,8 @@ def claims(found: Three) -> tuple[Claim, ...]:
             + (
                 ""
                 if mqt[-1] < BOUND
-                else f"; it takes LWO's {said(lwo[-1:])}, to whose average the unit cost was "
-                "fitted: the bound is within that fit"
+                else f"; about as long as LWO, which takes {said(lwo[-1:])} and to whose average "
+                "the unit cost was fitted: the bound is within that fit"
             ),
         ),
         claim(
