@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.duration import UNITS, parse, show
-from windrow.model import LARGEST_MICROS, WindrowError
+from windrow.duration import parse, show
+from windrow.model import LARGEST_MICROS, UNITS, WindrowError
 
 
 @pytest.mark.parametrize(

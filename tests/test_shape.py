@@ -65,8 +65,12 @@ def test_functions_take_few_parameters():
     assert many == []
 
 
-def test_only_the_loops_over_two_streams_know_that_there_are_two():
-    """1 - stream is the other one of two; elsewhere there may be more."""
+def test_the_other_one_of_two_streams_is_named_in_one_place():
+    """1 - stream is the other one of two; elsewhere there may be more.
+
+    It stands in `partner_of` alone. A contract in pyproject.toml names the loops that import it:
+    those over two streams, and the shared one, which has a half for two and one for many.
+    """
 
     def is_other(node):
         return (

@@ -18,7 +18,7 @@ from windrow.cql.status import Status, named
 from windrow.explanation import QueriesExplanation, SharedPrediction
 from windrow.local.payload import TablePayload
 from windrow.local.queries import LocalQueries
-from windrow.model import CountWindow, Schedule, Stream, WindrowError
+from windrow.model import UNITS, CountWindow, Schedule, Stream, WindrowError
 from windrow.planning import Duration
 
 
@@ -204,7 +204,7 @@ def _scanned(budget: int | Duration | None) -> int | None:
     if isinstance(budget, str | timedelta):
         costs = constants()["hash"]
         each = costs.insert + costs.scan + costs.result
-        return max(1, round(duration.parse(budget, "budget") / 1_000_000 / each))
+        return max(1, round(duration.parse(budget, "budget") / UNITS["second"] / each))
     return checks.count_or_none(budget, "budget")
 
 

@@ -9,17 +9,8 @@ import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from windrow.model import LARGEST_MICROS, WindrowError
+from windrow.model import LARGEST_MICROS, UNITS, WindrowError
 
-UNITS = {
-    "microsecond": 1,
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 YEAR = 365 * UNITS["day"]
 #: Shorter words for the units, as people and shells write them. A month has none.
 SHORT = {

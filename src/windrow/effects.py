@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from windrow import expressions
-from windrow.model import JoinPlan, Stream, WindrowError
+from windrow.model import Execution, JoinPlan, Stream, WindrowError
 
 
 def refuse_idle_choices(plan: JoinPlan, in_process: bool) -> None:
     """Refuse what the join's windows or its algorithm leave without effect."""
     if plan.counted:
-        for name, given, default in (
-            ("algorithm", plan.algorithm, "auto"),
-            ("invalidation", plan.invalidation, "time-list"),
-            ("buckets", plan.buckets if in_process else None, None),
-        ):
-            if given != default:
+        for name in ("algorithm", "invalidation", *(["buckets"] if in_process else [])):
+            given = getattr(plan, name)
+            if given != getattr(Execution, name):
                 raise WindrowError(
                     f"{name}={given!r} has no effect with wr.rows: a count window has one list of "
                     f"its own, which drops what was counted out; leave {name} out"

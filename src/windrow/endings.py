@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow import checks, expressions
 from windrow.dialect import Dialect
-from windrow.model import CountWindow, JoinPlan, Stream, WindrowError
+from windrow.model import CountWindow, Execution, JoinPlan, Stream, WindrowError
 from windrow.operators.keys import plain_type
 
 
@@ -113,7 +113,7 @@ def heeding(streams: Sequence[Stream], algorithm: str, invalidation: str) -> Non
             )
     for what, given, wanted in (
         ("algorithm", algorithm == "nested-loops", "hash"),
-        ("invalidation", invalidation != "time-list", "time-list"),
+        ("invalidation", invalidation != Execution.invalidation, Execution.invalidation),
     ):
         if given:
             raise WindrowError(

@@ -28,6 +28,9 @@ Strategy = Literal["data", "msf", "dbf", "hybrid"]
 #: Columns of the result beside the streams' own, so no stream may be called that.
 RESERVED_NAMES = ("ts", "kind")
 
+#: Microseconds in each unit of a fixed length.
+UNITS = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000}
+UNITS |= {"hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000}
 #: Times and durations stay below 2**61 µs (about 73,000 years): no sum in a kernel overflows.
 LARGEST_MICROS = 2**61
 #: A stream's progress before its first row, and after the end of a finite input: beyond the sum

@@ -1,4 +1,4 @@
-"""What is asked of a join: `plan` states each option, its type and its default, and checks it."""
+"""What is asked of a join: `plan` states each option and checks it; defaults are the model's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from windrow.model import (
     Algorithm,
     Bad,
     DataMemory,
+    Execution,
     Invalidation,
     JoinPlan,
     Late,
     Order,
+    Question,
     Stream,
     Violations,
     WindrowError,
@@ -50,22 +52,22 @@ def takes(
 
 def plan(
     *streams: Stream,
-    how: str = "inner",
+    how: str = Question.how,
     condition: Any = None,
     between: tuple[Duration, Duration] | None = None,
-    closed: bool = True,
-    order: str = "none",
-    late: str = "drop",
-    bad: str = "drop",
-    violations: str = "drop",
-    punctuate: bool = False,
+    closed: bool = Question.closed,
+    order: str = Question.order,
+    late: str = Question.late,
+    bad: str = Question.bad,
+    violations: str = Question.violations,
+    punctuate: bool = Question.punctuate,
     finals: dict[str, str] | None = None,
-    algorithm: str = "auto",
-    invalidation: str = "time-list",
+    algorithm: str = Execution.algorithm,
+    invalidation: str = Execution.invalidation,
     memory: str | DataMemory = "window",
-    alpha: float = 0.3,
-    buckets: int | None = None,
-    batch_rows: int | None = None,
+    alpha: float = Execution.alpha,
+    buckets: int | None = Execution.buckets,
+    batch_rows: int | None = Execution.batch_rows,
 ) -> JoinPlan:
     """The checked plan that `join` runs and `explain` shows; takes what `join` takes."""
     remembered = remembering.asked(memory)

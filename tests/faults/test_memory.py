@@ -10,7 +10,7 @@ from .test_driver_killed import kill_somewhere
 pytestmark = pytest.mark.faults
 
 #: So many keys is the first stream ahead: its tuples wait for micro-batches.
-LEAD, FILES = 2 * ROWS, 8
+LEAD, FILES = 2 * ROWS, 5
 
 
 def ahead(query, **more):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow as wr
+from windrow.local import payload as payloads
 from windrow.model import How
 from windrow.testing import assert_same_rows, duckdb_join
 
@@ -143,6 +144,59 @@ def test_chunks_and_slices_make_no_difference(kind):
         result = wr.join(a, b, how="full", batch_rows=2)
         assert_rows_of(result, a)
         assert_rows_of(result, b)
+
+
+# -- more than offsets of 32 bits reach: here they end after a byte -----------------------------
+
+
+@pytest.fixture
+def long(monkeypatch):
+    monkeypatch.setattr(payloads, "OFFSETS_END", 1)
+
+
+def short_offsets(kind):
+    """Has a type, or one inside it, offsets of 32 bits?"""
+    inside = [kind.field(at).type for at in range(kind.num_fields)]
+    is_short = (pa.types.is_string, pa.types.is_binary, pa.types.is_list)
+    return any(test(kind) for test in is_short) or any(map(short_offsets, inside))
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_chunks_that_are_long_together(kind):
+    column = payload(kind)
+    a, b = streams(pa.chunked_array([column[:1], column[1:]]))
+    for how in ("full", "semi"):
+        result = wr.join(a, b, how=how)
+        result.validate(full=True)
+        assert_rows_of(result, a)
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.binary(), DEEP, pa.list_(pa.list_(DEEP))], ids=str
+)
+def test_only_chunks_that_are_long_together_get_long_offsets(kind):
+    column = payload(kind)
+    (one, two), (whole, _) = streams(pa.chunked_array([column, column[:0]])), streams(column)
+    for stream in (one, two):
+        kept = payloads.TablePayload(stream)
+        assert not short_offsets(kept.whole[2].type)
+        if not pa.types.is_nested(kind):
+            assert not short_offsets(kept.column("p", np.arange(2)).type)
+    assert payloads.TablePayload(whole).whole[2].type == kind
+
+
+@pytest.mark.usefixtures("long")
+@pytest.mark.parametrize(
+    "condition",
+    ["a.p = b.p", "a.p <= b.p AND upper(a.p) <> 'y'", "COALESCE(a.p, b.p, 'z') LIKE '%'"],
+)
+def test_conditions_about_one_table_that_is_long(condition):
+    column = payload(pa.string())
+    (a, _), (_, b) = streams(pa.chunked_array([column[:1], column[1:]])), streams(column)
+    found = wr.join(a, b, how="full", condition=condition)
+    assert_same_rows(found, duckdb_join(a, b, how="full", condition=condition))
 
 
 def test_chunks_with_dictionaries_of_their_own():

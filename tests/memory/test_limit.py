@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.operators.gate import direction, spill, spilling
-from windrow.state import memory, ordering
+from windrow.operators.gate import spilling
 from windrow.testing.ordering import scrambled
 
 from .streams import NAMES, expected, results, streams_of, tables, truth
@@ -19,17 +18,7 @@ ROW = 24
 STORED, WAITS = 32 + ROW, 40 + ROW
 
 
-@pytest.fixture(autouse=True)
-def _eager(monkeypatch, tmp_path):
-    """As for the gates: every path after a few tuples."""
-    monkeypatch.setattr(ordering, "LEAST_POSITIONS", 2)
-    monkeypatch.setattr(memory, "LEAST_DUE", 1)
-    monkeypatch.setattr(memory, "STEPS_A_TUPLE", 1 << 20)
-    monkeypatch.setattr(direction, "LEAST", 2)
-    monkeypatch.setattr(spill, "BLOCK", 2)
-    monkeypatch.setattr(spilling, "WORTH", 0)
-    monkeypatch.setattr(spill, "AHEAD", 1)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("eager")
 
 
 def used(figures, streams):

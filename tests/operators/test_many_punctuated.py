@@ -80,6 +80,7 @@ CONDITIONS = {
 
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("condition", CONDITIONS)
+@settings(max_examples=max(settings().max_examples // 4, 5))
 @given(data=st.data(), batch_rows=BATCHES, order=st.sampled_from(ORDERS), early=st.booleans())
 def test_conditions(how, condition, data, batch_rows, order, early):
     """Of one, two and three streams, asked early or at the end."""

@@ -87,7 +87,7 @@ def test_ticks_leave_nothing_behind():
 
 @pytest.mark.parametrize("schedule", ["lwo", "swf", "mqt"])
 def test_queries_that_come_and_go_leave_nothing_behind(schedule):
-    """A window that nobody else has comes with each batch, and goes two batches later."""
+    """A window that no other query has comes with each batch, and goes two batches later."""
     batches = []
     for n in range(400):
         rows = [[(k, 10 * n) for k in range(3)], [(k, 10 * n + 5) for k in range(3)]]

@@ -37,7 +37,7 @@ def test_the_matrix_by_definition(streams, counts):
         for _ in range(count - 1):
             made.add(reach, 0)
         if not count:
-            # It stays a level as long as somebody is on the way to it, and serves nobody.
+            # It stays a level as long as an arrival is on the way to it, and serves no query.
             made.drop(reach, 5)
     stops, power = [0, *sorted(counts)], streams - 1
     for i, j in itertools.combinations(range(len(stops)), 2):

@@ -235,7 +235,9 @@ def test_a_join_without_a_key_on_spark(files, tables):
 
     condition = "a.v < b.v"
     expected = duckdb_join(*keyless(*tables), condition=condition)
-    joined = wr.join(*keyless(files.stream("a"), files.stream("b")), condition=condition)
+    streams = keyless(files.stream("a"), files.stream("b"))
+    assert wr.explain(*streams, condition=condition).choice.algorithm == "nested-loops"
+    joined = wr.join(*streams, condition=condition)
     assert_same_rows(files.run(joined), expected)
 
 

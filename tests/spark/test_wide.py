@@ -20,23 +20,12 @@ from windrow.testing import assert_same_rows, cases, duckdb_join, many_cases, na
 from windrow.testing.punctuated import punctuated_cases
 
 from .buckets import Run, arenas, as_packed, assert_attempts_agree, run_case
+from .wide import WAYS
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 KEYED = ("int64", "string", "composite")
 #: Of 6.4 GB of result; a piece of 131,072 rows of it would be 5 GB.
 MOST = 600 << 20
-WAYS = (
-    "in process",
-    "in a bucket",
-    "in order",
-    "with a condition",
-    "with a wide key",
-    "nested",
-    "with finals",
-    "three in process",
-    "three in a bucket",
-    "three with a condition",
-)
 
 
 @pytest.mark.parametrize("way", WAYS)

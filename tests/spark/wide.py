@@ -15,14 +15,23 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.spark.bucket import BucketJoin
+from windrow.model import JoinPlan
+from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.output import Output
 from windrow.spark.pack import Pack
+from windrow.spark.queries.bucket import SharedBucket, Sharing
+from windrow.spark.queries.catalog import Shape
+from windrow.spark.queries.control import CONTROL, Asked, Control
+from windrow.spark.queries.results import Results
 
 from .buckets import DictStore, as_packed, flush
 
 #: Tuples of each stream, and the bytes of a tuple's text: 6.4 GB of result.
 TUPLES, WIDTH = 400, 20_000
+
+_FROM = "FROM a, b WHERE a.k = b.k"
+SELECT = f"SELECT a.text LIKE 'x%' AS mine, b.text LIKE 'x%' AS its {_FROM} WINDOW 1 hour"
+FILTER = f"SELECT count(*) AS n {_FROM} AND a.text <= b.text WINDOW 1 hour"
 
 #: By way: where it runs, the key, what is asked of the join, and the rows to come.
 WAYS = {
@@ -43,6 +52,11 @@ WAYS = {
         {"third": True, "condition": "a.text = b.text"},
         TUPLES,
     ),
+    # Answers are small, what is gathered for them is not.
+    "queries in process": ("queries", "k", {"sql": SELECT}, TUPLES**2),
+    "queries with a filter": ("queries", "k", {"sql": FILTER}, TUPLES * (TUPLES + 1) // 2),
+    "queries in a bucket": ("shared bucket", "k", {"sql": SELECT}, TUPLES**2),
+    "a filter in a bucket": ("shared bucket", "k", {"sql": FILTER}, TUPLES * (TUPLES + 1) // 2),
 }
 
 
@@ -85,28 +99,68 @@ def with_end(whole):
     return pa.concat_tables([whole, end])
 
 
-def in_process(plan):
+def in_process(*asked, **options):
     """Every batch of the result, one after the other."""
+    plan = plan_of(*asked, **options)
     join = local_join(plan)
     return sum(batch.num_rows for batch in join.record_batches(join.pieces()))
 
 
-def in_a_bucket(plan):
+def in_a_bucket(*asked, **options):
     """One micro-batch as a worker runs it, up to the frames that go to the JVM."""
+    plan = plan_of(*asked, **options)
     schemas = tuple(from_arrow_schema(stream.schema) for stream in plan.streams)
     bare = replace(plan, streams=tuple(replace(s, data=None) for s in plan.streams))
     output = Output(bare, schemas, schemas[0]["t"].dataType)
-    packed = []
-    for side, stream in enumerate(plan.streams):
-        for row in Pack(bare.streams[side], side, (0,)).pack(stream.data.to_batches()).to_pylist():
-            del row["bucket"]
-            packed.append(as_packed(row))
     join = BucketJoin.open(bare, 1, DictStore())
     rows = 0
-    for piece in join.process([*packed, *flush(len(plan.streams))]):
+    for piece in join.process([*packed_of(plan), *flush(len(plan.streams))]):
         frame = output.frame(join.pipeline, piece)
         rows += len(frame) if output.flat else len(piece)
     return rows
+
+
+def packed_of(plan):
+    """A micro-batch of a stream's rows for one bucket."""
+    packed = []
+    for side, stream in enumerate(plan.streams):
+        bare = replace(stream, data=None)
+        for row in Pack(bare, side, (0,)).pack(stream.data.to_batches()).to_pylist():
+            del row["bucket"]
+            packed.append(as_packed(row))
+    return packed
+
+
+def sides_of(count, key):
+    """The streams of continuous queries, whose windows are the queries' own."""
+    return [
+        wr.stream(table(count, key, False), name=name, key=key, time="t") for name in ("a", "b")
+    ]
+
+
+def in_queries(count, key, sql):
+    """The results that a query over tables is answered of."""
+    queries = wr.ContinuousQueries(*sides_of(count, key))
+    queries.add(sql, name="q")
+    answers = queries.run()["q"]
+    # Of an aggregate, the last answer counts all.
+    return answers["n"][-1].as_py() if "n" in answers.column_names else answers.num_rows
+
+
+def in_a_shared_bucket(count, key, sql):
+    """One micro-batch of a shared join as a worker runs it, up to the frames for the JVM."""
+    streams = sides_of(count, key)
+    plan = JoinPlan(streams=tuple(streams), schedule="mqt")
+    bare = replace(plan, streams=tuple(replace(s, data=None) for s in streams))
+    schemas = tuple(from_arrow_schema(stream.schema) for stream in streams)
+    output = Results(bare, schemas, schemas[0]["t"].dataType)
+    asked = Control(1, (Asked(0, "q", sql),), None).to_text().encode()
+    join = SharedBucket.open(bare, 1, DictStore())
+    join.share(Sharing(Shape(bare.streams, closed=True), (0, 1)))
+    packed = [Packed(CONTROL, asked, None, None, 0, 0, place=1), *packed_of(plan)]
+    return sum(
+        len(output.routed(join.pipeline, routed)) for routed in join.serve([*packed, *flush(2)])
+    )
 
 
 def peak():
@@ -114,13 +168,21 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+RUNS = {
+    "process": in_process,
+    "bucket": in_a_bucket,
+    "queries": in_queries,
+    "shared bucket": in_a_shared_bucket,
+}
+
+
 def main(way):
     place, key, options, expected = WAYS[way]
-    run = in_process if place == "process" else in_a_bucket
+    run = RUNS[place]
     # Once with few tuples, so that compiled kernels do not count.
-    run(plan_of(3, key, **options))
+    run(3, key, **options)
     before = peak()
-    rows = run(plan_of(TUPLES, key, **options))
+    rows = run(TUPLES, key, **options)
     print(json.dumps({"rows": rows, "expected": expected, "growth": peak() - before}))
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from windrow.model import WindrowError
+from windrow.model import UNITS, WindrowError
 
-_MICROS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
-_MICROS |= {"HOUR": 3_600_000_000, "DAY": 86_400_000_000, "WEEK": 604_800_000_000}
+_MICROS = {unit.upper(): micros for unit, micros in UNITS.items()}
 #: What stands before each part of a text such as '1 02:03:04.5' (DAY TO SECOND).
 _PARTS = {"DAY": "", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}
 

@@ -27,6 +27,7 @@ from pyarrow.types import (
 
 from windrow.expressions import texts, types, zones
 from windrow.expressions.types import Mismatch
+from windrow.model import UNITS
 
 #: (stream name, dotted path inside it), spelled as in the schema.
 ColumnRef = tuple[str, str]
@@ -268,10 +269,9 @@ def negative(term: Term) -> Term:
 
 def _within_a_day(by: Term) -> bool:
     """Is it a constant too short for the calendar to matter?"""
-    day = 86_400_000_000
     if by.constant is None or not by.constant.is_valid:
         return False
-    return bool(abs(pc.cast(by.constant, pa.duration("us"), safe=False).value) < day)
+    return bool(abs(pc.cast(by.constant, pa.duration("us"), safe=False).value) < UNITS["day"])
 
 
 def _of_numbers(symbol: str, a: Term, b: Term) -> Term:

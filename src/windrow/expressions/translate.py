@@ -17,13 +17,25 @@ from windrow.expressions.terms import Term
 from windrow.model import WindrowError
 
 _SUPPORTED = (
-    "comparison, arithmetic, boolean logic, null tests, IN, LIKE, CAST, COALESCE, ABS, UPPER and "
-    "LOWER"
+    "comparison (with <=> and BETWEEN), arithmetic, boolean logic, null tests, IN, LIKE, CAST, "
+    "COALESCE, ABS, UPPER and LOWER"
 )
+#: SQL's own words, where sqlglot's name of a node is none.
+_WORDS: dict[type, str] = {
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.RegexpLike: "RLIKE",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.IntDiv: "DIV",
+    exp.DPipe: "||",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseNot: "~",
+}
 
 
 def translate(node: exp.Expr, scope: Scope) -> Term:
-    """The term of a node; whatever has no entry in `_NODES` is refused by name."""
+    """The term of a node; what has no entry in `_NODES` is refused by name."""
     try:
         handler = _NODES.get(type(node))
         if handler is None:
@@ -39,7 +51,7 @@ def translate(node: exp.Expr, scope: Scope) -> Term:
 def _refuse(node: exp.Expr) -> NoReturn:
     text = node.sql(dialect="spark")
     call = re.match(r"\w+(?=\()", text) if not isinstance(node, exp.Binary) else None
-    name = f"{call[0]}(...)" if call else f"{node.key.upper()} in `{text}`"
+    name = f"{call[0]}(...)" if call else f"{_WORDS.get(type(node), node.key.upper())} in `{text}`"
     raise WindrowError(f"uses {name}, which is not supported; supported are {_SUPPORTED}")
 
 

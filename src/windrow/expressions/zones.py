@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.model import WindrowError
+from windrow.model import UNITS, WindrowError
 
 UTC = "UTC"
-_DAY = 86_400_000_000
+_DAY = UNITS["day"]
 #: A step that no change of clocks happens within, in any zone since there are rules.
-_QUARTER = 900_000_000
+_QUARTER = UNITS["hour"] // 4
 #: 400 years: after them the calendar, and so every rule, repeats.
 _CYCLE = 146_097 * _DAY
 #: Up to here Arrow knows the offsets: the beginning of 2037.
@@ -100,7 +100,7 @@ def _offsets(us: pa.Array, zone: str) -> pa.Array:
     fixed = _FIXED.fullmatch(zone)
     if zone == UTC or fixed:
         minutes = int(fixed[2]) * 60 + int(fixed[3]) if fixed else 0
-        ahead = minutes * 60_000_000 * (-1 if fixed and fixed[1] == "-" else 1)
+        ahead = minutes * UNITS["minute"] * (-1 if fixed and fixed[1] == "-" else 1)
         return pc.add(pc.subtract(us, us), ahead)
     # An unknown zone is refused when the expression is compiled, on zero rows.
     rules = zone_info(zone)

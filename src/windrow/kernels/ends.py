@@ -48,6 +48,20 @@ class Punctuations(NamedTuple):
 
 
 @inlined
+def next_event(said: Punctuations, part: int) -> Element:
+    """The punctuation of a part that acts next."""
+    at, events = said.at[part], said.events
+    return Element(events[at, 3], events[at, 0], events[at, 1], events[at, 2])
+
+
+@inlined
+def pass_event(task: Task, said: Punctuations, part: int, by: Element) -> None:
+    """It has acted: go on to the next one."""
+    task.counted[by.stream].acted += 1
+    said.at[part] += 1
+
+
+@inlined
 def end_key(task: Task, said: Punctuations, stream: int, row: int, ts: int, why: int) -> None:
     """Report the end of a key. The caller has made sure that there is room."""
     k, ends = task.stand[0].ends, said.ends

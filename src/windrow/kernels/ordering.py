@@ -95,7 +95,7 @@ def out_of_order(track: Track, stream: int, key: int, back: int) -> None:
     n, oldest = standing[COUNT] + 1, standing[FROM]
     first = search(mine, oldest, back, TOP, key)
     if first == oldest and oldest > 1:
-        # It may be as far back as nobody knows any more.
+        # It may be further back than is known.
         if standing[BEYOND] == 0:
             standing[FIRST_BEYOND] = n
         standing[BEYOND] += 1

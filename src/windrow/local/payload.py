@@ -14,6 +14,9 @@ from windrow.model import Stream
 from windrow.operators.columns import columns_of, plain
 from windrow.operators.sizes import RowBytes, Sizes
 
+#: Offsets of 32 bits reach as far as this byte.
+OFFSETS_END = 2**31 - 1
+
 
 class TablePayload:
     """One stream's rows by row number, contiguous so that a gather is one `take` a column."""
@@ -77,12 +80,29 @@ class TablePayload:
 
 
 def gatherable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in a type that Arrow can gather: it has no `take` for views."""
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.large_string())
-    if pa.types.is_binary_view(column.type):
-        return column.cast(pa.large_binary())
-    return column
+    """The same values in a type that Arrow can make whole and gather.
+
+    It has no `take` for views, and offsets of 32 bits end at 2 GiB.
+    """
+    long = column.num_chunks > 1 and column.nbytes > OFFSETS_END
+    kind = _gatherable(column.type, long)
+    return column if kind == column.type else column.cast(kind)
+
+
+def _gatherable(kind: pa.DataType, long: bool) -> pa.DataType:
+    if pa.types.is_string_view(kind) or (long and pa.types.is_string(kind)):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind) or (long and pa.types.is_binary(kind)):
+        return pa.large_binary()
+    if long and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return pa.large_list(_with_type(kind.value_field, _gatherable(kind.value_type, long)))
+    if long and pa.types.is_struct(kind):
+        return pa.struct([_with_type(field, _gatherable(field.type, long)) for field in kind])
+    return kind
+
+
+def _with_type(field: pa.Field, kind: pa.DataType) -> pa.Field:
+    return pa.field(field.name, kind, field.nullable)
 
 
 def gather(column: pa.Array | pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:

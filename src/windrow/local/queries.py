@@ -134,7 +134,7 @@ class SignatureJoin:
         """Rows [start, stop) of each table."""
         self.shared.budget = self.budget
         ranges = [(min(start, len(t)), min(stop, len(t))) for t in self.join.tables]
-        for piece in self.join.batch(ranges):
+        for piece in self.join.bounded(self.join.batch(ranges)):
             assert isinstance(piece, Released)
             judged = Judged(piece, self.join.payloads, self.signature.streams)
             released: dict[tuple[int, int, int], NDArray[np.bool_]] = {}

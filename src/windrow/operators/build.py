@@ -65,7 +65,12 @@ def join_of(
             same=None if payloads[0].exact else same_rows(payloads),
         )
         names = [stream.name for stream in plan.streams]
-        return PunctuatedJoin(config, layout, promises, names, coming)
+        join = PunctuatedJoin(config, layout, promises, names, coming)
+        if plan.finals and logged:
+            # What the log has of finals follows from where the kernel stops, which must not depend
+            # on what was measured.
+            join.search.worthwhile = math.inf
+        return join
     if not plan.counted:
         return WindowJoin(config, layout, coming)
     same = None if payloads[0].exact else [same_key(payloads, s) for s in range(len(payloads))]

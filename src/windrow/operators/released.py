@@ -28,6 +28,15 @@ class Released(Piece):
     upto: Rows = field(default_factory=lambda: NONE)
     produced: NDArray[np.float64] | None = None
 
+    @classmethod
+    def found(
+        cls, rows: Rows, times: Rows, arrival: Rows, produced: NDArray[np.float64] | None
+    ) -> Self:
+        """Results as they are found, with the row ids and times by stream: not released yet."""
+        ts = times.max(axis=0)
+        age = ts - times.min(axis=0)
+        return cls("match", tuple(rows), ts, tuple(times), arrival, age, NONE, NONE, produced)
+
     def chosen(self, which: slice | Rows | NDArray[np.bool_]) -> Self:
         """Some of them, in that order."""
         return replace(

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions, types
 
 from windrow import expressions
-from windrow.model import CountWindow, JoinPlan, WindrowError
+from windrow.model import CountWindow, Execution, JoinPlan, WindrowError
 from windrow.spark import arenas, metadata, session, tidy, versions
 from windrow.spark.buckets import bucket_ids
 from windrow.spark.log import repair
@@ -214,11 +214,9 @@ def bucket_count(plan: JoinPlan, partitions: int) -> int:
 
 def refuse_in_process_choices(plan: JoinPlan) -> None:
     """What a plan can ask of tables only."""
-    for name, given, default in (
-        ("batch_rows", plan.batch_rows, None),
-        ("invalidation", plan.invalidation, "time-list"),
-    ):
-        if given != default:
+    for name in ("batch_rows", "invalidation"):
+        given = getattr(plan, name)
+        if given != getattr(Execution, name):
             raise WindrowError(f"{name}={given!r} applies to tables; leave it out on Spark")
     memory = plan.memory
     if memory is not None and (memory.strategy != "data" or memory.limit is not None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -145,8 +145,7 @@ class JoinProcessor(StatefulProcessor):
         job = self.job
         share = Share(join.pipeline)
         waited = 0.0
-        for piece in join.process(packed):
-            frame = job.output.frame(join.pipeline, piece)
+        for frame in self._frames(packed, join):
             handed = time.perf_counter()
             yield frame
             waited += time.perf_counter() - handed
@@ -155,6 +154,16 @@ class JoinProcessor(StatefulProcessor):
         job.reporter.joined(bucket, figures, seconds, join.hit)
         job.reporter.advise(*advice.late(job.plan, figures.numbers["late"]))
         job.reporter.advise(*advice.noticed(join.pipeline.join.notices()))
+        yield from self._last(bucket, join)
+
+    def _frames(self, packed: Sequence[Packed], join: BucketJoin) -> Iterator[pd.DataFrame]:
+        """The results, as they go to the JVM."""
+        for piece in join.process(packed):
+            yield self.job.output.frame(join.pipeline, piece)
+
+    def _last(self, bucket: int, join: BucketJoin) -> Iterable[pd.DataFrame]:
+        """What is said after the results."""
+        return ()
 
     def close(self) -> None:
         pass

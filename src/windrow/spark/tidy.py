@@ -11,9 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
-
 from windrow.spark import arenas, session
+from windrow.spark.listening import Listener
 from windrow.spark.metrics.book import BOOK
 
 if TYPE_CHECKING:
@@ -31,46 +30,24 @@ def watch(spark: SparkSession, directory: str | None) -> None:
     _directories.add(directory)
     if spark not in _watched:
         _watched.add(spark)
-        spark.streams.addListener(Listener(spark))
+        spark.streams.addListener(Tidier(spark))
 
 
-class Listener(StreamingQueryListener):
-    """Hears of queries that start and end, from the JVM itself.
-
-    What Spark puts between the two would read every figure of a progress first, some 100 calls.
-    """
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._session = spark
-
-    @property
-    def _jlistener(self) -> Any:
-        if not hasattr(self, "_jlistenerobj"):
-            jvm: Any = self._session._jvm
-            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(self)
-        return self._jlistenerobj
+class Tidier(Listener):
+    """Hears of queries that start and end."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """A run begins; Spark waits for this before the first micro-batch."""
         with suppress(Exception):
             BOOK.started(str(event.id().toString()), str(event.runId().toString()))
 
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        pass
-
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """A query has ended, unless it has been started again meanwhile."""
         with suppress(Exception):
             query = str(event.id().toString())
             BOOK.ended(query, str(event.runId().toString()))
-            running = [active.id for active in self._session.streams.active]
-            keep = self._session.conf.get(session.KEEP_ARENAS, "false")
+            running = [active.id for active in self._spark.streams.active]
+            keep = self._spark.conf.get(session.KEEP_ARENAS, "false")
             if query not in running and keep != "true":
                 for directory in list(_directories):
                     arenas.remove_query(directory, query)
-
-    class Java:
-        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

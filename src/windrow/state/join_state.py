@@ -34,6 +34,7 @@ from windrow.kernels.loops import (
 )
 from windrow.kernels.sharing import Sharing
 from windrow.kernels.task import GROW, Batch, Task
+from windrow.state.flags import Flagged
 from windrow.state.lists import Lists
 from windrow.state.memory import MemoryManager
 from windrow.state.room import HEAP, Room
@@ -309,23 +310,6 @@ class JoinState:
         count = layout.streams * parts
         state.nodes = Lists.attach(own, count, room) if own else Lists(0, bits=NODE_BITS, chained=0)
         return state
-
-
-@dataclass(frozen=True)
-class Flagged:
-    """I-Nodes: their punctuations' times, keys and row ids, and their flags."""
-
-    ts: NDArray[np.int64]
-    key: NDArray[np.int64]
-    row: NDArray[np.int64]
-    flag: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ts)
-
-    def values(self) -> NDArray[np.int64]:
-        """What their records hold in place of a row id."""
-        return (self.row << inodes.FLAG_BITS) | self.flag
 
 
 def cells_of(keys: NDArray[np.int64], cells: int) -> NDArray[np.int64]:

@@ -156,7 +156,7 @@ class NaiveSharedJoin:
         return sorted(stops - {NOTHING})
 
     def _next(self) -> tuple[int, int] | None:
-        """The arrival that is next, and up to where it scans. None: nobody waits."""
+        """The arrival that is next, and up to where it scans. None: no arrival waits."""
         waiting = self.waiting()
         if not waiting:
             return None

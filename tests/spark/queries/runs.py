@@ -70,6 +70,8 @@ class SharedRun:
         #: By query's name and bucket: the rows that it got, in order; and since when it has all.
         self.got = {}
         self.complete_from = {}
+        #: The bucket that was last fed.
+        self.join = None
         self.notes = []
         self.hits = []
         self.suspended = [0] * buckets
@@ -125,6 +127,7 @@ class SharedRun:
         try:
             join = SharedBucket.open(self.plan, len(self.stores), self.stores[bucket], arena)
             join.share(self.sharing)
+            self.join = join
             for query in self.queries.values():
                 reach = self.sharing.shape.compiled(query).reach(True)
                 since = join.join.complete_from(reach)

@@ -140,3 +140,18 @@ def test_a_log_that_is_written_anew_keeps_what_queries_get():
     later = [each for each in answers(2, made, (2, "key")) if each[0] > 60 * 39 or each[1] >= 39]
     assert run.got[run.ids["late"], 0] == later
     assert len(later) == 5
+
+
+def test_a_row_that_stays_does_not_keep_every_change_of_the_queries():
+    """Its key comes once, so it is stored for good; queries come and go with each batch."""
+    run = RowsRun(2, "rows per key")
+    run.add("stays", 2)
+    run.batch([[(7, 0)], [(7, 1)]])
+    sizes = []
+    for number in range(1, 60):
+        run.add(f"q{number}", 1 + number % 2)
+        if number > 1:
+            run.drop(f"q{number - 1}")
+        run.batch([[(1, 10 * number)], [(1, 10 * number + 5)]])
+        sizes.append(len(Directory.of_store(run.stores[0]).standing["join"]["marks"]))
+    assert max(sizes[20:]) <= max(sizes[:20]) <= 5

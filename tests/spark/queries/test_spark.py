@@ -74,6 +74,7 @@ def scene(spark, tmp_path_factory):
     made.second.stop()
 
 
+@pytest.mark.versions
 def test_each_query_has_the_oracle_s_rows(scene):
     filtered = scene.fed.plain(SELECT, 3 * SECOND, where="A.v > 30 AND B.v < 80")
     assert filtered.num_rows > 100
@@ -148,7 +149,7 @@ def test_nothing_is_said_of_completeness_before_a_bucket_has(scene):
 
 
 def test_each_result_is_written_once(scene):
-    """Whoever gets it; a result that some get later comes again, with the others only."""
+    """Whichever queries get it; a result that some get later comes again, with the others only."""
     written = scene.spark.read.parquet(str(scene.folder / "checkpoint" / "join-0" / "results"))
     rows = written.where("note IS NULL").select("a", "b", "queries", "aggregates").toArrow()
     got = set()

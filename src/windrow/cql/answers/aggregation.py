@@ -19,8 +19,7 @@ from windrow.cql.answers.arrays import FEWEST, Arrays
 from windrow.cql.answers.codes import Codes
 from windrow.cql.answers.rows import Rows
 from windrow.cql.query import CompiledQuery
-from windrow.kernels.answers import loop
-from windrow.kernels.answers import numbers as n
+from windrow.kernels.answers import loop, numbers
 from windrow.model import BEGINNING, TimeWindow
 
 Ints = NDArray[np.int64]
@@ -80,7 +79,7 @@ class Aggregation:
         for at, measure in enumerate(self.measures):
             if measure.kept is not None:
                 column = inputs.column(f"value_{at}")
-                counted = measure.kind == n.COUNT
+                counted = measure.kind == numbers.COUNT
                 arrays.append(_known(column) if counted else column)
         arrays += [pa.array(oldest), pa.array(newest)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.kept)
@@ -92,14 +91,14 @@ class Aggregation:
         going = True
         while going:
             why = loop.answer(arrays.task(), self.passed, self.slide, self._groups is not None)
-            if why == n.CROWDED:
+            if why == numbers.CROWDED:
                 arrays.room_for_values()
-            elif why == n.FULL and not arrays.meta[n.ROW]:
+            elif why == numbers.FULL and not arrays.meta[numbers.ROW]:
                 arrays.room_for_rows()
-            elif arrays.meta[n.ROW]:
+            elif arrays.meta[numbers.ROW]:
                 yield Rows(self.query, self.measures, self._groups).batch(arrays)
-                arrays.meta[n.ROW] = 0
-            going = why != n.DONE
+                arrays.meta[numbers.ROW] = 0
+            going = why != numbers.DONE
         self._let_go()
         if arrays.slots > max(FEWEST, 4 * len(self)):
             self._renew()
@@ -112,18 +111,22 @@ class Aggregation:
         results = self._arrays.results
         arrays: list[pa.Array] = []
         if self._groups is not None:
-            arrays += self._groups.take(results.times[slots, n.GROUP]).columns
+            arrays += self._groups.take(results.times[slots, numbers.GROUP]).columns
         for at, measure in enumerate(self.measures):
             if measure.kept is not None:
                 arrays.append(self._values(at, measure, slots))
-        arrays.append(pa.array(results.times[slots, n.DEATH] - self.window))
-        arrays.append(pa.array(results.times[slots, n.HI]))
+        arrays.append(pa.array(results.times[slots, numbers.DEATH] - self.window))
+        arrays.append(pa.array(results.times[slots, numbers.HI]))
         return pa.RecordBatch.from_arrays(arrays, schema=self.kept)
 
     def standing(self) -> dict[str, int]:
         """How far it has come: plain data."""
         meta = self._arrays.meta
-        return {"passed": self.passed, "last": int(meta[n.LAST]), "open": int(meta[n.OPEN])}
+        return {
+            "passed": self.passed,
+            "last": int(meta[numbers.LAST]),
+            "open": int(meta[numbers.OPEN]),
+        }
 
     @classmethod
     def resume(
@@ -137,7 +140,7 @@ class Aggregation:
     def _go_on(self, state: pa.RecordBatch, standing: Mapping[str, Any]) -> None:
         self.passed = standing["passed"]
         meta = self._arrays.meta
-        meta[n.LAST], meta[n.OPEN] = standing["last"], standing["open"]
+        meta[numbers.LAST], meta[numbers.OPEN] = standing["last"], standing["open"]
         self.take(state)
         # What has been answered for becomes live at once.
         until = standing["last"] if self.slide else self.passed - 1
@@ -167,11 +170,11 @@ class Aggregation:
         arrays = self._arrays
         slots = arrays.take(rows.num_rows)
         times = arrays.results.times
-        times[slots, n.HI], times[slots, n.DEATH] = newest, oldest + self.window
-        times[slots, n.GROUP] = 0
+        times[slots, numbers.HI], times[slots, numbers.DEATH] = newest, oldest + self.window
+        times[slots, numbers.GROUP] = 0
         if self._groups is not None:
             keys = rows.columns[: len(self.query.group_by)]
-            times[slots, n.GROUP] = self._groups.hold(keys, rows.num_rows)
+            times[slots, numbers.GROUP] = self._groups.hold(keys, rows.num_rows)
             arrays.room_for_groups(self._groups.size)
         for at, measure in enumerate(self.measures):
             if measure.kept is not None:
@@ -189,7 +192,7 @@ class Aggregation:
             )
         elif measure.words:
             made = words.encode(column)
-            if measure.flavor == n.FLOATING:
+            if measure.flavor == numbers.FLOATING:
                 bits = made[0][valid]
                 arrays.room_for_doubles(at, bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
             for number, word in enumerate(made):
@@ -200,7 +203,7 @@ class Aggregation:
         """A measure's values of slots."""
         results = self._arrays.results
         valid = results.valid[slots, at]
-        if measure.kind == n.COUNT:
+        if measure.kind == numbers.COUNT:
             return pa.array(np.ones(len(slots), np.bool_), mask=~valid)
         found = results.words[slots, measure.column : measure.column + measure.words]
         if measure.coded:
@@ -214,7 +217,7 @@ class Aggregation:
         if not len(gone):
             return
         if self._groups is not None:
-            self._groups.release(self._arrays.results.times[gone, n.GROUP])
+            self._groups.release(self._arrays.results.times[gone, numbers.GROUP])
         for at, codes in self._codes.items():
             codes.release(self._arrays.results.words[gone, self.measures[at].column])
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.cql.answers import layout
-from windrow.kernels.answers import heaps, values
-from windrow.kernels.answers import numbers as n
+from windrow.kernels.answers import heaps, numbers, values
 from windrow.model import BEGINNING
 
 Ints = NDArray[np.int64]
@@ -29,24 +28,24 @@ class Arrays:
         self.asked = asked
         self.measures = layout.table(asked)
         self.words = sum(measure.words for measure in asked)
-        self.heaps = sum(measure.kind == n.LEAST for measure in asked)
+        self.heaps = sum(measure.kind == numbers.LEAST for measure in asked)
         self.outs = sum(measure.outs for measure in asked)
-        limbs = int(self.measures[:, n.LIMBS].sum())
+        limbs = int(self.measures[:, numbers.LIMBS].sum())
         self.results = self._results(FEWEST)
         self.births, self.deaths = (np.zeros((FEWEST, 2), np.int64) for _ in range(2))
         self.gone = np.zeros(FEWEST, np.int64)
         #: Slots that no result has: so many at the front of the array.
         self.free, self.frees = np.arange(FEWEST), FEWEST
-        self.groups = n.Groups(
-            counts=np.zeros((0, n.FIRST + len(asked)), np.int64),
+        self.groups = numbers.Groups(
+            counts=np.zeros((0, numbers.FIRST + len(asked)), np.int64),
             limbs=np.zeros((0, limbs), np.int64),
             roots=np.zeros((0, self.heaps), np.int64),
             live=np.zeros(0, np.int64),
         )
         self.notes = np.zeros(0, np.int64)
         self.entries = np.zeros((64, 5), np.int64)
-        self.meta = np.zeros(n.SCALARS, np.int64)
-        self.meta[n.LAST] = BEGINNING
+        self.meta = np.zeros(numbers.SCALARS, np.int64)
+        self.meta[numbers.LAST] = BEGINNING
         self.output = self._output(ROWS)
         self.scratch = np.zeros(_SCRATCH, np.int64)
 
@@ -55,10 +54,10 @@ class Arrays:
         """How many slots there are."""
         return len(self.gone)
 
-    def task(self) -> n.Task:
+    def task(self) -> numbers.Task:
         """What the kernels are given."""
-        queues = n.Queues(self.births, self.deaths, self.notes, self.gone)
-        return n.Task(
+        queues = numbers.Queues(self.births, self.deaths, self.notes, self.gone)
+        return numbers.Task(
             self.results,
             self.groups,
             queues,
@@ -78,22 +77,25 @@ class Arrays:
 
     def wait(self, slots: Ints) -> None:
         """Let slots wait for their results' largest times."""
-        self.meta[n.BIRTHS] = heaps.push_all(
-            self.births, int(self.meta[n.BIRTHS]), self.results.times[slots, n.HI], slots
+        self.meta[numbers.BIRTHS] = heaps.push_all(
+            self.births,
+            int(self.meta[numbers.BIRTHS]),
+            self.results.times[slots, numbers.HI],
+            slots,
         )
 
     def let_go(self) -> Ints:
         """The slots that are free again, each of them once."""
-        gone = self.gone[: self.meta[n.GONE]].copy()
-        self.meta[n.GONE] = 0
+        gone = self.gone[: self.meta[numbers.GONE]].copy()
+        self.meta[numbers.GONE] = 0
         self.free[self.frees : self.frees + len(gone)] = gone
         self.frees += len(gone)
         return gone
 
     def held(self) -> Ints:
         """The slots that results have."""
-        births = self.births[: self.meta[n.BIRTHS], 1]
-        return np.sort(np.concatenate([births, self.deaths[: self.meta[n.DEATHS], 1]]))
+        births = self.births[: self.meta[numbers.BIRTHS], 1]
+        return np.sort(np.concatenate([births, self.deaths[: self.meta[numbers.DEATHS], 1]]))
 
     def room_for_groups(self, size: int) -> None:
         """Let group numbers be anything below `size`."""
@@ -101,11 +103,11 @@ class Arrays:
         if more <= 0:
             return
         counts = np.zeros((more, self.groups.counts.shape[1]), np.int64)
-        counts[:, n.NOTED] = _NEVER
-        self.groups = n.Groups(
+        counts[:, numbers.NOTED] = _NEVER
+        self.groups = numbers.Groups(
             counts=np.concatenate([self.groups.counts, counts]),
             limbs=_longer(self.groups.limbs, more),
-            roots=np.concatenate([self.groups.roots, np.full((more, self.heaps), n.NONE)]),
+            roots=np.concatenate([self.groups.roots, np.full((more, self.heaps), numbers.NONE)]),
             live=_longer(self.groups.live, more),
         )
         self.notes = _longer(self.notes, more)
@@ -129,7 +131,7 @@ class Arrays:
         before = self.slots
         more = max(least, 2 * before) - before
         times, words, valid, nodes = self.results
-        self.results = n.Results(
+        self.results = numbers.Results(
             _longer(times, more), _longer(words, more), _longer(valid, more), _longer(nodes, more)
         )
         self.births, self.deaths = _longer(self.births, more), _longer(self.deaths, more)
@@ -138,16 +140,16 @@ class Arrays:
         self.free[self.frees : self.frees + more] = np.arange(before, before + more)
         self.frees += more
 
-    def _results(self, slots: int) -> n.Results:
-        return n.Results(
+    def _results(self, slots: int) -> numbers.Results:
+        return numbers.Results(
             times=np.zeros((slots, 3), np.int64),
             words=np.zeros((slots, self.words), np.int64),
             valid=np.zeros((slots, len(self.asked)), np.bool_),
-            nodes=np.full((slots, heaps.NODE * self.heaps), n.NONE),
+            nodes=np.full((slots, heaps.NODE * self.heaps), numbers.NONE),
         )
 
-    def _output(self, rows: int) -> n.Output:
-        return n.Output(
+    def _output(self, rows: int) -> numbers.Output:
+        return numbers.Output(
             ts=np.zeros(rows, np.int64),
             group=np.zeros(rows, np.int64),
             words=np.zeros((rows, self.outs), np.int64),

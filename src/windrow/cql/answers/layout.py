@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from windrow.cql.answers import words
 from windrow.cql.query import CompiledQuery, Item
-from windrow.kernels.answers import numbers as n
+from windrow.kernels.answers import numbers
 
 Ints = NDArray[np.int64]
 
@@ -52,25 +52,25 @@ def measures(query: CompiledQuery) -> list[Measure]:
 
 def _measure(item: Item, column: int, out: int) -> Measure:
     if item.value is None:
-        return Measure(item, n.ROWS, n.SIGNED, None, 0, 0, out, 1, False)
+        return Measure(item, numbers.ROWS, numbers.SIGNED, None, 0, 0, out, 1, False)
     kind = item.value.type
     if item.function == "count" and not item.distinct:
-        return Measure(item, n.COUNT, n.SIGNED, pa.bool_(), 0, 0, out, 1, False)
+        return Measure(item, numbers.COUNT, numbers.SIGNED, pa.bool_(), 0, 0, out, 1, False)
     if item.distinct:
         coded = not words.fits(kind)
         wide = 1 if coded else words.count(kind)
-        return Measure(item, n.DISTINCT, n.SIGNED, kind, column, wide, out, 1, coded)
+        return Measure(item, numbers.DISTINCT, numbers.SIGNED, kind, column, wide, out, 1, coded)
     wide = words.count(kind)
     if item.function in ("min", "max"):
-        return Measure(item, n.LEAST, n.SIGNED, kind, column, wide, out, 2, False)
-    flavor = n.SIGNED
+        return Measure(item, numbers.LEAST, numbers.SIGNED, kind, column, wide, out, 2, False)
+    flavor = numbers.SIGNED
     if pa.types.is_floating(kind):
-        flavor = n.FLOATING
+        flavor = numbers.FLOATING
     elif pa.types.is_decimal(kind):
-        flavor = n.WIDE
+        flavor = numbers.WIDE
     elif kind == pa.uint64():
-        flavor = n.UNSIGNED
-    what = n.SUM if item.function == "sum" else n.MEAN
+        flavor = numbers.UNSIGNED
+    what = numbers.SUM if item.function == "sum" else numbers.MEAN
     return Measure(item, what, flavor, kind, column, wide, out, 4, False)
 
 
@@ -79,19 +79,28 @@ def table(asked: list[Measure]) -> Ints:
     made = np.zeros((len(asked), 9), np.int64)
     limb = heaps = 0
     for row, measure in zip(made, asked, strict=True):
-        row[n.KIND], row[n.FLAVOR], row[n.OUT] = measure.kind, measure.flavor, measure.out
-        row[n.COLUMN] = measure.column
-        row[n.SECOND] = measure.column + max(measure.words - 1, 0)
-        if measure.kind in (n.SUM, n.MEAN):
-            row[n.LIMB], row[n.LIMBS] = limb, _LIMBS[measure.flavor]
-            limb += row[n.LIMBS]
-        elif measure.kind == n.LEAST:
-            row[n.HEAP] = heaps
+        row[numbers.KIND], row[numbers.FLAVOR], row[numbers.OUT] = (
+            measure.kind,
+            measure.flavor,
+            measure.out,
+        )
+        row[numbers.COLUMN] = measure.column
+        row[numbers.SECOND] = measure.column + max(measure.words - 1, 0)
+        if measure.kind in (numbers.SUM, numbers.MEAN):
+            row[numbers.LIMB], row[numbers.LIMBS] = limb, _LIMBS[measure.flavor]
+            limb += row[numbers.LIMBS]
+        elif measure.kind == numbers.LEAST:
+            row[numbers.HEAP] = heaps
             heaps += 1
     return made
 
 
-_LIMBS = {n.SIGNED: 2, n.UNSIGNED: 2, n.WIDE: 4, n.FLOATING: n.SPECIALS}
+_LIMBS = {
+    numbers.SIGNED: 2,
+    numbers.UNSIGNED: 2,
+    numbers.WIDE: 4,
+    numbers.FLOATING: numbers.SPECIALS,
+}
 
 
 def widened(table: Ints, limbs: Ints, at: int, bits: NDArray[np.int64]) -> tuple[Ints, Ints]:
@@ -102,12 +111,12 @@ def widened(table: Ints, limbs: Ints, at: int, bits: NDArray[np.int64]) -> tuple
         return table, limbs
     low, high = int(places.min()), int(places.max()) + 3
     row = table[at]
-    held, base = int(row[n.LIMBS]) - n.SPECIALS, int(row[n.BASE])
+    held, base = int(row[numbers.LIMBS]) - numbers.SPECIALS, int(row[numbers.BASE])
     if held:
         low, high = min(low, base), max(high, base + held)
     if (low, high) == (base, base + held):
         return table, limbs
-    start = int(row[n.LIMB]) + n.SPECIALS
+    start = int(row[numbers.LIMB]) + numbers.SPECIALS
     more = high - low - held
     wider = np.zeros((len(limbs), limbs.shape[1] + more), np.int64)
     wider[:, :start] = limbs[:, :start]
@@ -115,7 +124,7 @@ def widened(table: Ints, limbs: Ints, at: int, bits: NDArray[np.int64]) -> tuple
     wider[:, moved : moved + held] = limbs[:, start : start + held]
     wider[:, start + high - low :] = limbs[:, start + held :]
     table = table.copy()
-    summed = (table[:, n.KIND] == n.SUM) | (table[:, n.KIND] == n.MEAN)
-    table[summed & (table[:, n.LIMB] > row[n.LIMB]), n.LIMB] += more
-    table[at, n.LIMBS], table[at, n.BASE] = n.SPECIALS + high - low, low
+    summed = (table[:, numbers.KIND] == numbers.SUM) | (table[:, numbers.KIND] == numbers.MEAN)
+    table[summed & (table[:, numbers.LIMB] > row[numbers.LIMB]), numbers.LIMB] += more
+    table[at, numbers.LIMBS], table[at, numbers.BASE] = numbers.SPECIALS + high - low, low
     return table, wider

@@ -15,7 +15,7 @@ from windrow.cql.answers import layout, words
 from windrow.cql.answers.arrays import Arrays
 from windrow.cql.answers.codes import Codes
 from windrow.cql.query import CompiledQuery
-from windrow.kernels.answers import numbers as n
+from windrow.kernels.answers import numbers
 from windrow.model import WindrowError
 
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ class Rows:
 
     def batch(self, arrays: Arrays) -> pa.RecordBatch:
         """The rows of the output: by time, then by the values of GROUP BY, nulls last."""
-        count = int(arrays.meta[n.ROW])
+        count = int(arrays.meta[numbers.ROW])
         ts, group = arrays.output.ts[:count], arrays.output.group[:count]
         keys, order = self._keys(ts, group)
         ts = ts[order]
@@ -64,20 +64,20 @@ class Rows:
         return keys.take(pa.array(which[order])), order
 
     def _measure(
-        self, at: int, measure: layout.Measure, output: n.Output, order: Ints, ts: Ints
+        self, at: int, measure: layout.Measure, output: numbers.Output, order: Ints, ts: Ints
     ) -> pa.Array:
         kind = measure.item.type
         valid = output.valid[order, at]
         found = [output.words[order, measure.out + k] for k in range(measure.outs)]
-        if measure.kind in (n.ROWS, n.COUNT, n.DISTINCT):
+        if measure.kind in (numbers.ROWS, numbers.COUNT, numbers.DISTINCT):
             return pa.array(found[0])
-        if measure.kind == n.LEAST:
+        if measure.kind == numbers.LEAST:
             return words.decode([~w for w in found] if measure.most else found, valid, kind)
-        if measure.kind == n.MEAN:
+        if measure.kind == numbers.MEAN:
             assert measure.kept is not None
             scale = measure.kept.scale if pa.types.is_decimal(measure.kept) else 0
             return pa.array(output.floats[order, at] / 10.0**scale, mask=~valid)
-        if measure.flavor == n.FLOATING:
+        if measure.flavor == numbers.FLOATING:
             return pa.array(output.floats[order, at], mask=~valid)
         return self._whole(measure, found, valid, ts)
 
@@ -87,10 +87,10 @@ class Rows:
         """Sums of whole numbers and decimals, from digits of 32 bits."""
         kind = measure.item.type
         low = digits[0] | (digits[1] << 32)
-        if measure.flavor == n.WIDE:
+        if measure.flavor == numbers.WIDE:
             high = digits[2] | (digits[3] << 32)
             over = _beyond(low.view(np.uint64), high, digits[3])
-        elif measure.flavor == n.UNSIGNED:
+        elif measure.flavor == numbers.UNSIGNED:
             over = (digits[1] < 0) | (digits[1] >= 2**32)
         else:
             over = (digits[1] < -(2**31)) | (digits[1] >= 2**31)
@@ -100,9 +100,9 @@ class Rows:
                 f"query {self.query.name!r}: {measure.item.name} at {when} does not fit {kind}; "
                 "sum it as a DOUBLE, or as a DECIMAL with fewer digits before the point"
             )
-        if measure.flavor == n.WIDE:
+        if measure.flavor == numbers.WIDE:
             return words.decimals(low, high, valid, kind)
-        values = low.view(np.uint64) if measure.flavor == n.UNSIGNED else low
+        values = low.view(np.uint64) if measure.flavor == numbers.UNSIGNED else low
         return pa.array(values, kind, mask=~valid)
 
 

@@ -12,14 +12,15 @@ of them empty and blurs the flattening at N = 100 that Figures 5 and 6 are about
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from windrow.bar import Progress
 from windrow.cost import calibrate, paper1
 from windrow.cost.calibrate import AccessPath, Constants
 from windrow.cost.optimizer import cells
@@ -40,12 +41,15 @@ STRATEGIES: tuple[Invalidation, ...] = ("probe", "probe-insert", "probe-all", "a
 TIMED_SECONDS = 0.3
 REPEATS = 5
 
+#: Tuples a second, of A and of B.
+Rates = tuple[float, float]
+
 
 @dataclass(frozen=True)
 class Setup:
-    """What the streams are like. `rates` in tuples a second, of A and of B."""
+    """What the streams are like."""
 
-    rates: tuple[float, float] = (200, 200)
+    rates: Rates = (200, 200)
     selectivity: float = 0.01
     window: float = 30
     seconds: float = 60
@@ -75,6 +79,24 @@ class Setup:
             "arrivals": "exponential gaps",
             "seed": self.seed,
         }
+
+
+@dataclass(frozen=True)
+class AtRate:
+    """A point of a figure over the rate of A."""
+
+    setup: Setup
+
+    @property
+    def rate(self) -> float:
+        """The rate of A."""
+        return self.setup.rates[0]
+
+
+def at_rates(progress: Progress, setup: Setup, rates: Sequence[Rates]) -> Iterator[Setup]:
+    """The set-up at each of these rates of A and B, a step each."""
+    for each in progress.track(rates, label=lambda each: f"{each[0]} tuples/s"):
+        yield replace(setup, rates=each)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ one rate held fixed both are linear in the other (section 3.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windrow.bar import Progress
 from windrow.experiments.frame import (
@@ -21,7 +21,7 @@ from windrow.experiments.frame import (
     modelled,
 )
 from windrow.experiments.paper1 import common
-from windrow.experiments.paper1.common import PAPER, Run, Setup, deviation, line, power
+from windrow.experiments.paper1.common import PAPER, AtRate, Run, Setup, deviation, line, power
 
 #: Rates of A; that of B is fixed by the set-up.
 RATES = (10, 20, 50, 100, 200, 500, 1000)
@@ -30,17 +30,11 @@ BUCKETS = 100
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(AtRate):
     """Both joins at one rate of A."""
 
-    setup: Setup
     wnl: Run
     whj: Run
-
-    @property
-    def rate(self) -> float:
-        """The rate of A."""
-        return self.setup.rates[0]
 
 
 def run(
@@ -51,8 +45,7 @@ def run(
 ) -> Outcome:
     """Measure both joins at every rate."""
     points = []
-    for rate in progress.track(rates, label=lambda rate: f"{rate} tuples/s"):
-        at = replace(setup, rates=(rate, setup.rates[1]))
+    for at in common.at_rates(progress, setup, [(rate, setup.rates[1]) for rate in rates]):
         wnl = common.measure(at, common.WNL)
         points.append(Point(at, wnl, common.measure(at, common.whj(buckets))))
     return Outcome(

@@ -12,7 +12,7 @@ looks at λT/N tuples. So the factor between them falls as the rate grows: about
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from windrow.bar import Progress
 from windrow.cost.optimizer import cells
@@ -26,7 +26,7 @@ from windrow.experiments.frame import (
     modelled,
 )
 from windrow.experiments.paper1 import common
-from windrow.experiments.paper1.common import PAPER, STRATEGIES, Run, Setup
+from windrow.experiments.paper1.common import PAPER, STRATEGIES, AtRate, Run, Setup
 from windrow.model import Invalidation
 
 #: Rates of both streams.
@@ -44,16 +44,10 @@ LITTLE = 0.05
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(AtRate):
     """Every strategy at one rate."""
 
-    setup: Setup
     runs: Mapping[Invalidation, Run]
-
-    @property
-    def rate(self) -> float:
-        """The rate of both streams."""
-        return self.setup.rates[0]
 
 
 def run(
@@ -64,8 +58,7 @@ def run(
 ) -> Outcome:
     """Measure every strategy at every rate."""
     points = []
-    for rate in progress.track(rates, label=lambda rate: f"{rate} tuples/s"):
-        at = replace(setup, rates=(rate, rate))
+    for at in common.at_rates(progress, setup, [(rate, rate) for rate in rates]):
         runs = {name: common.measure(at, common.strategy(name, buckets, at)) for name in STRATEGIES}
         points.append(Point(at, runs))
     return Outcome(

@@ -147,7 +147,7 @@ class _Driver:
             self.results.append(np.stack([np.full(len(piece.ts), step), piece.ts, *rows], axis=1))
         for stream in range(STREAMS):
             self.joined[stream] = self.fed[stream] - self.gate.tuples.held(stream)
-            passed = int(np.searchsorted(self.ts[stream], self.hold.released))
+            passed = int(np.searchsorted(self.ts[stream], self.hold.left_before))
             now = max(self.finished[stream], min(self.joined[stream], passed))
             self.done[stream][self.finished[stream] : now] = step
             self.finished[stream] = now

@@ -41,12 +41,10 @@ from windrow.kernels.task import (
 @inlined
 def act(task: Task, said: Punctuations, part: int, first: int) -> int:
     """Let the next punctuation of a part act; its key's flags are looked at next."""
-    at, events = said.at[part], said.events
-    by = Element(events[at, 3], events[at, 0], events[at, 1], events[at, 2])
+    by = ends.next_event(said, part)
     status = lives.act(task, said, first, by)
     if status == DONE:
-        task.counted[by.stream].acted += 1
-        said.at[part] = at + 1
+        ends.pass_event(task, said, part, by)
         lives.unsettle(task, by.key, by.t)
     return status
 

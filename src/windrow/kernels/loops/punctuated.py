@@ -47,12 +47,10 @@ from windrow.kernels.task import (
 @inlined
 def act(task: Task, said: Punctuations, part: int, first: int) -> int:
     """Let the next punctuation of a part act; see whether a list is worth compacting then."""
-    at, events = said.at[part], said.events
-    by = Element(events[at, 3], events[at, 0], events[at, 1], events[at, 2])
+    by = ends.next_event(said, part)
     status = purge.act(task, said, first, by, partner_of(by.stream))
     if status == DONE:
-        task.counted[by.stream].acted += 1
-        said.at[part] = at + 1
+        ends.pass_event(task, said, part, by)
         to_be_compacted(task, said, first)
     return status
 

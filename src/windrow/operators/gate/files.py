@@ -11,7 +11,6 @@ removes all those beside it whose locks nobody holds.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -79,6 +78,8 @@ class Folder:
                 raise PermissionError(f"{above} belongs to somebody else")
             above.chmod(0o700)
             remove_orphans(above)
+            import fcntl  # Windows has none, and no need of it until something spills.
+
             # The lock is held before the folder has a name that others look at.
             hidden = Path(tempfile.mkdtemp(prefix=".", dir=above))
             lock = open(hidden / LOCK, "wb")  # noqa: SIM115
@@ -97,6 +98,8 @@ def read(path: Path) -> NDArray[np.int64]:
 
 def remove_orphans(above: Path) -> None:
     """Remove the folders whose owners are no more."""
+    import fcntl
+
     for folder in above.iterdir():
         if folder.name.startswith("."):
             # It has just been begun, and its lock may not be held yet.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from windrow.kernels.task import Records
+from windrow.model import END
 from windrow.operators.arrivals import Rows
 from windrow.operators.stage import Figures
 from windrow.state.join_state import JoinState
@@ -23,6 +24,8 @@ class Join:
     matches: int
     #: Has a log rows that are gone here, and that a join made from it would have?
     outgrown = False
+    #: Do queries share it, some of whose results may only leave once others have? See `released`.
+    releases = False
 
     def counts_keyless(self, stream: int) -> bool:
         """Are tuples with a null key wanted too?"""
@@ -43,6 +46,19 @@ class Join:
         """Rows and times of a stream's punctuations before a time that are flags or act now."""
         none = np.empty(0, np.int64)
         return none, none
+
+    @property
+    def under_way_from(self) -> int:
+        """Where results are released: the first arrival that has not scanned all it needs."""
+        return 0
+
+    def moved(self) -> Rows:
+        """And the arrivals that are not done whose results may go further since the batch began."""
+        return np.empty(0, np.int64)
+
+    def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
+        """By arrival, the windows up to which its results may go, and up to which they have to."""
+        return np.full(len(arrivals), END), np.zeros(len(arrivals), np.int64)
 
     # -- figures ---------------------------------------------------------------------------
 

@@ -95,7 +95,7 @@ class CountJoin(WindowJoin):
             else:
                 mine[mute, 3] = KEYLESS
             mine[null, 3] = KEYLESS
-            if self.config.flagged:
+            if self.config.flags_matches:
                 # Already delivered, where their side is preserved: they must not leave again.
                 self.flags.set(stream, side.row[null | mute])
         self.state.add_parts(self.numbers.count + 1 - self.state.parts)

@@ -27,11 +27,10 @@ from windrow.operators.arrivals import Arrivals, Kind, Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import BUFFER_ROWS, Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Handover
+from windrow.state.flags import REMOVED, VIOLATED, WIDTH, Changes, Deeds, told
 from windrow.state.join_state import Layout, cells_of
 from windrow.state.room import HEAP, Room
 
-#: A flag is new or has changed, in what `take_flagged` tells.
-FLAGGED = key_ends.FLAGGED
 #: Have these rows of these streams the keys of those rows of those? (stream, row, stream, row).
 SameRows = Callable[
     [NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
@@ -49,7 +48,7 @@ class Promises:
     same: compares keys; None where equal hashes are equal keys.
 
     Where there is a log, it wants to know which rows flags keep out of the state or throw out of it
-    (`take_removed`), and what becomes of flags (`take_flagged`).
+    (`take_removed`), and what becomes of flags (`take_changes`).
     """
 
     span: int
@@ -76,7 +75,7 @@ class PunctuatedJoin(WindowJoin):
         asked.early, rules.span = promises.early, promises.span
         rules.tell = config.logged or promises.same is not None or promises.fail
         self._ends = np.empty((4, BUFFER_ROWS // 8), np.int64)
-        self._touched = np.empty((6, BUFFER_ROWS), np.int64)
+        self._touched = np.empty((WIDTH, BUFFER_ROWS), np.int64)
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state and no punctuation."""
@@ -85,8 +84,8 @@ class PunctuatedJoin(WindowJoin):
         return self
 
     def _forget(self) -> None:
-        #: What became of flags since this was last emptied: (what, stream, row, time, key, flag).
-        self.flagged: list[NDArray[np.int64]] = []
+        #: What became of flags since this was last emptied.
+        self._changes: list[Changes] = []
         self._seen = BEGINNING
         self._plain = False
         #: Has any punctuation acted on this state?
@@ -113,11 +112,9 @@ class PunctuatedJoin(WindowJoin):
     def _broken(self, stream: int, rows: NDArray[np.int64], promises: NDArray[np.int64]) -> None:
         """Count tuples that break promises which still wait."""
         if len(rows):
-            touched = np.zeros((6, len(rows)), np.int64)
-            touched[0], touched[1], touched[2] = key_ends.VIOLATED, stream, rows
-            touched[3], touched[4] = stream, promises
+            what, own = np.full(len(rows), VIOLATED), np.full(len(rows), stream)
             self.counted[stream].violations += len(rows)
-            self._note(touched)
+            self._check(Deeds(what, own, rows, own, promises))
 
     def _in_order(self, ends: Sequence[Arrivals]) -> key_ends.Punctuations:
         """Punctuations that act now: by cell, in time order."""
@@ -166,7 +163,10 @@ class PunctuatedJoin(WindowJoin):
         touched = self._said.touched[:, : stand.touched].copy()
         ends = self._said.ends[:, : stand.ends].copy()
         stand.touched = stand.ends = 0
-        self._note(touched)
+        deeds, changes = told(touched)
+        self._check(deeds)
+        if self.config.logged:
+            self._changes.append(changes)
         yield from super()._drain()
         lapsed = ends[3] == key_ends.LAPSED
         if any(self.promises.early):
@@ -182,38 +182,35 @@ class PunctuatedJoin(WindowJoin):
         # Finals wait for all that belongs together; an empty lapse says that this is it.
         yield Piece("lapse", (None,) * streams, np.empty(0, np.int64))
 
-    def _note(self, touched: NDArray[np.int64]) -> None:
+    def _check(self, deeds: Deeds) -> None:
         """Check what flags did, and keep what they removed."""
-        if not touched.shape[1]:
+        if not len(deeds.what):
             return
-        what, side, row = touched[:3]
-        removed = what <= key_ends.VIOLATED
-        by = touched[:, what <= key_ends.ASKED]
         same = self.promises.same
-        if same is not None and not same(by[1], by[2], by[3], by[4]).all():
+        if same is not None and not same(*deeds[1:]).all():
             raise WindrowError(
                 "two different keys have the same 64-bit hash, so a punctuation of one would act "
                 "on the other; join on another type of key, such as a number, or leave out `ends` "
                 "and `unique`"
             )
-        broken = what == key_ends.VIOLATED
+        broken = deeds.what == VIOLATED
         if self.promises.fail and broken.any():
             first = int(np.flatnonzero(broken)[0])
-            name = self.names[int(side[first])]
+            name = self.names[int(deeds.stream[first])]
             raise WindrowError(
                 f"stream {name!r}: {int(broken.sum())} tuples came after a punctuation had ended "
-                f"their key (row {int(row[first])} is the first); correct `ends` or `unique`, or "
-                "pass violations='drop'"
+                f"their key (row {int(deeds.row[first])} is the first); correct `ends` or "
+                "`unique`, or pass violations='drop'"
             )
         if self.config.logged:
+            removed = (deeds.what == REMOVED) | broken
             for stream, mine in enumerate(self.removed):
-                mine.append(row[removed & (side == stream)])
-            self.flagged.append(touched[:, what >= key_ends.FLAGGED])
+                mine.append(deeds.row[removed & (deeds.stream == stream)])
 
-    def take_flagged(self) -> NDArray[np.int64]:
+    def take_changes(self) -> Changes:
         """What became of flags since this was last asked, in order."""
-        parts, self.flagged = self.flagged, []
-        return np.concatenate([np.empty((6, 0), np.int64), *parts], axis=1)
+        parts, self._changes = self._changes, []
+        return Changes.together(parts)
 
     def mark_rings(self) -> None:
         """Mark the last tuples of punctuated keys, in a state that was filled from outside."""

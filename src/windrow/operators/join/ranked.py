@@ -111,7 +111,7 @@ class RankedJoin(CountJoin):
         if any(places.crowded() for places in self.places):
             for stream, places in enumerate(self.places):
                 places.keep(self.state.rows(stream))
-            self._forget_marks()
+        self._forget_marks()
 
     def _arrange(self, passed: Passed) -> Batch:
         batch = super()._arrange(passed)
@@ -177,11 +177,12 @@ class RankedJoin(CountJoin):
         )
 
     def _forget_marks(self) -> None:
-        """Of the marks that all rows that may be in a result are after, the last one will do."""
+        """Of the marks that all rows to come are after, the last one will do.
+
+        Each result to come has such a row, and is numbered by the last of its rows.
+        """
         if len(self.marks) > 1:
-            streams = range(len(self.kinds))
-            known = [np.concatenate([self.state.rows(s), self._waiting(s)]) for s in streams]
-            passed = self._passed(known)
+            passed = self.under_way_from
             first = max(at for at, mark in enumerate(self.marks) if mark[0] <= passed)
             self.marks = self.marks[first:]
 

@@ -29,8 +29,8 @@ from windrow.kernels.task import Task
 from windrow.model import WindrowError
 from windrow.operators.join.judging import Part, Rows
 
-#: So many tuples may arrive before the order of probing is chosen anew: at first few, then twice as
-#: many each time.
+#: So many tuples may arrive before the order of probing is chosen anew: in each batch first few,
+#: then twice as many each time.
 LEAST_PATIENCE, PATIENCE = 1 << 6, 1 << 16
 #: Probes of a stream that say how many matches to expect; older ones count half.
 ENOUGH_PROBES = 1 << 12
@@ -83,7 +83,7 @@ class Search:
         self.expected = tuple(expected) or (0.0,) * self.streams
         self.parts = tuple(parts)
         self.urgent = urgent
-        self.worthwhile = WORTHWHILE
+        self.worthwhile: float = WORTHWHILE
         self.first = first
         self._task = task
         if self.streams == 2:
@@ -95,12 +95,12 @@ class Search:
         """Nothing has been measured."""
         self.lately = [Lately() for _ in range(self.streams)]
         self.held = {part: Lately() for part in self.parts}
-        self._begin_from(0)
-
-    def _begin_from(self, arrived: int) -> None:
-        """So many tuples have arrived; what has been counted of them is noted."""
         self._seen = [(int(c.probes), int(c.found)) for c in self._task.counted]
-        self.arrived, self._given = arrived, int(self._task.stand[0].patience)
+        self.begin_batch()
+
+    def begin_batch(self) -> None:
+        """Where the kernel stops must follow from the batch alone: another attempt stops there."""
+        self._arrived, self._given = 0, int(self._task.stand[0].patience)
 
     # -- the order of probing ----------------------------------------------------------------
 
@@ -114,8 +114,8 @@ class Search:
         if self.streams == 2:
             stand.patience = PATIENCE
             return
-        self.arrived += self._given - int(stand.patience)
-        stand.patience = self._given = min(max(self.arrived, LEAST_PATIENCE), PATIENCE)
+        self._arrived += self._given - int(stand.patience)
+        stand.patience = self._given = min(max(self._arrived, LEAST_PATIENCE), PATIENCE)
         for stream, counted in enumerate(self._task.counted):
             now, before = (int(counted.probes), int(counted.found)), self._seen[stream]
             self.lately[stream].note(now[0] - before[0], now[1] - before[1])
@@ -213,13 +213,11 @@ class Search:
     def facts(self) -> dict[str, Any]:
         """What was measured, as plain data."""
         measured = {"probed": self.lately, "held": self.held.values()}
-        facts = {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
-        return {**facts, "arrived": self.arrived}
+        return {name: [[o.trials, o.hits] for o in each] for name, each in measured.items()}
 
     def attach(self, facts: dict[str, Any]) -> None:
         """Go on from what was measured."""
         self.lately = [Lately(*each) for each in facts["probed"]]
-        self._begin_from(facts["arrived"])
         # A restart may have brought another condition, of which nothing is known yet.
         for part, each in zip(self.parts, facts["held"], strict=False):
             self.held[part] = Lately(*each)

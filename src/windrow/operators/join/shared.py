@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from windrow.kernels import sharing as kernel
 from windrow.kernels import task
-from windrow.kernels.sharing import Sharing
-from windrow.kernels.task import Task
 from windrow.model import BEGINNING, END, Schedule, WindrowError
 from windrow.operators.arrivals import Arrivals, Rows
 from windrow.operators.gate import Passed
@@ -33,7 +31,14 @@ from windrow.operators.join.base import Join
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Verify
 from windrow.operators.join.levels import Levels
-from windrow.operators.join.under_way import by_batch, made_again, stretches_of
+from windrow.operators.join.under_way import (
+    by_batch,
+    in_order_of_arrival,
+    made_again,
+    mark_lists,
+    note_least,
+    stretches_of,
+)
 from windrow.operators.progress import of_the_others
 from windrow.operators.released import NONE, Released
 from windrow.operators.stage import Figures, Handover
@@ -55,7 +60,7 @@ class SharedConfig:
     schedule: Schedule = "mqt"
     same: Verify | None = None
     #: Every kind is inner, so no row needs to know whether it was matched.
-    flagged: bool = False
+    flags_matches: bool = False
 
 
 @dataclass
@@ -74,6 +79,8 @@ class Clock:
 
 class SharedJoin(Join):
     """The operator. One `process` call per batch; `add` and `drop` are of the next arrival on."""
+
+    releases = True
 
     def __init__(self, config: SharedConfig, layout: Layout) -> None:
         self.config = config
@@ -97,7 +104,7 @@ class SharedJoin(Join):
         self._times, self._produced, self._event_clock = np.zeros(4), NO_TIMES, NO_TIMES
         self._events = np.empty((2, 0), np.int64)
 
-    def _new_task(self) -> Task:
+    def _new_task(self) -> task.Task:
         streams = self.config.streams
         made = task.new(streams, BUFFER_ROWS)
         # The order of probing: from each stream, the others as they are numbered.
@@ -160,34 +167,14 @@ class SharedJoin(Join):
             # No query asks for them: they are no arrivals.
             tuples = [Arrivals.empty() for _ in tuples]
         first = self.levels.passed(self.came)
-        kept = self._arrivals[first - self.first :]
-        ts = np.concatenate([side.ts for side in tuples])
-        order = np.argsort(ts, kind="stable")
-        rows = np.empty((len(kept) + len(ts), self._width), np.int64)
-        rows[: len(kept)] = kept
-        new = rows[len(kept) :]
-        new[:, kernel.TS] = ts[order]
-        new[:, kernel.KEY] = np.concatenate([side.key for side in tuples])[order]
-        new[:, kernel.ROW] = np.concatenate([side.row for side in tuples])[order]
-        lengths = [len(side.ts) for side in tuples]
-        new[:, kernel.STREAM] = np.repeat(np.arange(len(tuples)), lengths)[order]
-        new[:, kernel.NEED] = self.levels.needed
-        new[:, [kernel.SCANNED, kernel.RELEASED]] = -1
-        new[:, kernel.POINTER], new[:, kernel.ORDERED] = kernel.AFRESH, 0
-        self._arrivals, self.first = rows, first
-        self.came += len(ts)
-        if len(ts):
+        new = in_order_of_arrival(tuples, self.levels.needed, self._width)
+        self._arrivals = np.concatenate([self._arrivals[first - self.first :], new])
+        self.first = first
+        self.came += len(new)
+        if len(new):
             self._ends.append(self.came)
         self._ends = [end for end in self._ends if end > first]
-        self._note_least()
-
-    def _note_least(self) -> None:
-        """By stream, the smallest time of the arrivals from each one on."""
-        rows, streams = self._arrivals, self.config.streams
-        for stream in range(streams):
-            times = np.where(rows[:, kernel.STREAM] == stream, rows[:, kernel.TS], END)
-            least = np.minimum.accumulate(times[::-1])[::-1]
-            rows[:, kernel.MARKS + streams + stream] = least
+        note_least(self._arrivals, self.config.streams)
 
     def _begin_turn(self) -> None:
         turn, clock = self._turn[0], self.clock
@@ -214,8 +201,8 @@ class SharedJoin(Join):
         self._max_qt = self.levels.max_qt()
         self.levels.begin_batch()
 
-    def _sharing(self) -> Sharing:
-        return Sharing(
+    def _sharing(self) -> kernel.Sharing:
+        return kernel.Sharing(
             turn=self._turn,
             arrivals=self._arrivals,
             levels=self.levels.levels,
@@ -258,7 +245,7 @@ class SharedJoin(Join):
 
     def _drain(self) -> Iterator[Released]:
         """Empty the buffer of the results of steps that are done, but not of the one at hand."""
-        turn, stand, streams = self._turn[0], self._task.stand[0], self.config.streams
+        turn, stand = self._turn[0], self._task.stand[0]
         if turn.events:
             (arrivals, reaches), clock = self._events, self._event_clock
             noted = slice(int(turn.events))
@@ -276,7 +263,7 @@ class SharedJoin(Join):
         if settled == 0 and left == matches.shape[1]:
             self._widen()
         if settled:
-            yield from self._judged(*found, produced, streams)
+            yield from self._judged(*found, produced)
 
     def _widen(self) -> None:
         """The results of one step fill the whole buffer: make it larger, since they are sorted."""
@@ -289,13 +276,10 @@ class SharedJoin(Join):
             self._produced = np.concatenate([self._produced, np.empty_like(self._produced)])
 
     def _judged(
-        self,
-        matches: NDArray[np.int64],
-        of: Rows,
-        produced: NDArray[np.float64] | None,
-        streams: int,
+        self, matches: NDArray[np.int64], of: Rows, produced: NDArray[np.float64] | None
     ) -> Iterator[Released]:
         """Results whose keys are equal, not only their hashes."""
+        streams = self.config.streams
         self.candidates += matches.shape[1]
         if self.config.same is not None:
             verdict = self.config.same(list(matches[:streams]))
@@ -303,19 +287,7 @@ class SharedJoin(Join):
             produced = None if produced is None else produced[verdict]
         self.matches += matches.shape[1]
         if matches.shape[1]:
-            rows, times = tuple(matches[:streams]), tuple(matches[streams:])
-            ts = matches[streams:].max(axis=0)
-            yield Released(
-                "match",
-                rows,
-                ts,
-                times,
-                of,
-                ts - matches[streams:].min(axis=0),
-                NONE,
-                NONE,
-                produced,
-            )
+            yield Released.found(matches[:streams], matches[streams:], of, produced)
 
     def released(self, arrivals: Rows) -> tuple[Rows, Rows]:
         """By arrival, the windows up to which its results may go, and up to which they have to."""
@@ -425,14 +397,7 @@ class SharedJoin(Join):
     def restore(self, under_way: NDArray[np.int64]) -> None:
         """Put the arrivals that were under way back, after `stand`; the lists have been filled.
 
-        `under_way` has (time, key, row id, stream) of each, in the order of arrival. Those that had
-        begun are the newest of their lists, so the lists tell what came before them.
+        `under_way` has (time, key, row id, stream) of each, in the order of arrival.
         """
-        rows = made_again(under_way, self._stretches, self._width)
-        begun = rows[:, kernel.SCANNED] >= 0
-        for stream in range(self.config.streams):
-            stored = begun & (rows[:, kernel.STREAM] == stream)
-            rows[:, kernel.MARKS + stream] = (
-                self.state.appended(stream) - stored[::-1].cumsum()[::-1]
-            )
-        self._arrivals = rows
+        self._arrivals = made_again(under_way, self._stretches, self._width)
+        mark_lists(self._arrivals, [self.state.appended(s) for s in range(self.config.streams)])

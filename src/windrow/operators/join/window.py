@@ -81,7 +81,7 @@ class JoinConfig:
         return self.same is None and not self.parts
 
     @property
-    def flagged(self) -> bool:
+    def flags_matches(self) -> bool:
         """Does this kind need to know which tuples were matched?"""
         return self.how != "inner"
 
@@ -118,7 +118,7 @@ class WindowJoin(Join):
         made.asked.preserved = config.preserved
         for asked, kept in zip(made.asked, config.kept, strict=True):
             kept.ask(asked)
-        made.rules.mark = config.settled and config.flagged
+        made.rules.mark = config.settled and config.flags_matches
         if config.settled and config.how in ("semi", "anti"):
             made.rules.emit = task.EMIT_NOTHING if config.how == "anti" else task.EMIT_FIRST
         made.rules.strategy = STRATEGIES[config.invalidation]
@@ -139,7 +139,7 @@ class WindowJoin(Join):
 
     def process(self, passed: Passed) -> Iterator[Piece]:
         """Join what the gate has let through."""
-        if self.config.flagged:
+        if self.config.flags_matches:
             self._cover(passed.tuples)
         yield from self._run(self._arrange(passed), passed.before, passed.after)
 
@@ -149,6 +149,7 @@ class WindowJoin(Join):
         stand = self._task.stand[0]
         stand.part, stand.step = 0, task.ARRIVED
         self._now = self._task._replace(matched=self.flags.matched)
+        self.search.begin_batch()
         status, begun = task.FULL, False
         while status == task.FULL:
             if stand.step == task.ARRIVED and (not begun or stand.patience <= 0):
@@ -294,7 +295,7 @@ class WindowJoin(Join):
                 _, first = np.unique(matches[0], return_index=True)
                 matches = matches[:, first]
                 matches = matches[:, ~self.flags.get(0, matches[0])]
-            if self.config.flagged:
+            if self.config.flags_matches:
                 for stream in range(streams):
                     self.flags.set(stream, matches[stream])
         if how == "anti" or not matches.shape[1]:

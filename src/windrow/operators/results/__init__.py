@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from windrow.model import JoinPlan
+from windrow.operators.join.base import Join
 from windrow.operators.payload import Payload
 from windrow.operators.results.finals import Finals, Promised
 from windrow.operators.results.hold import Hold
 from windrow.operators.results.plain import Plain
-from windrow.operators.results.release import Release, Releases
+from windrow.operators.results.release import Release
 
 __all__ = ["Finals", "Hold", "Plain", "Release", "Results", "results_of"]
 
@@ -26,14 +27,14 @@ def results_of(
     promised: Promised,
     logged: bool,
     open_blob: Callable[[int], pa.RecordBatch] | None,
-    join: object = None,
+    join: Join,
 ) -> Results:
     """The stage that a plan asks for.
 
     `promised` knows the punctuations that finals rest on; `open_blob` reads what was written down.
-    A `join` that queries share says which of its results may leave.
+    The `join` may say which of its results may leave.
     """
-    if isinstance(join, Releases):
+    if join.releases:
         return Release(plan, join)
     if plan.finals:
         return Finals(plan, payloads, promised, logged, open_blob)

@@ -49,7 +49,7 @@ class Hold(Plain):
         """Start with nothing held."""
         self.runs = Runs(width(len(self.plan.streams)), room)
         #: Everything before this time has left.
-        self.released: int = BEGINNING
+        self.left_before: int = BEGINNING
         self._trigger = BEGINNING
         self._new: list[Rows] = []
         #: What has come to be held, for the log.
@@ -73,7 +73,7 @@ class Hold(Plain):
             rows[:, KIND] = KINDS.index(piece.kind)
             if piece.kind == "end":
                 # A key that ends late has no result after what has left, so its end may say so.
-                np.maximum(rows[:, TS], self.released, out=rows[:, TS])
+                np.maximum(rows[:, TS], self.left_before, out=rows[:, TS])
             for stream, ids in enumerate(piece.rows):
                 rows[:, FIRST + stream] = NO_ROW if ids is None else ids
             self._new.append(rows)
@@ -81,16 +81,16 @@ class Hold(Plain):
 
     def finish(self) -> Iterator[Result]:
         """Give out all results before the trigger, in order."""
-        self.released = max(self.released, self._trigger)
+        self.left_before = max(self.left_before, self._trigger)
         new, self._new = self._new, []
         rows = in_order(np.concatenate(new)) if new else np.empty((0, self.runs.width), np.int64)
         self.runs.note(len(self.runs) + len(rows))
-        cut = int(np.searchsorted(rows[:, TS], self.released, side="left"))
+        cut = int(np.searchsorted(rows[:, TS], self.left_before, side="left"))
         if self.logged:
             self._added.append(rows[cut:])
-        if self.runs.due(self.released):
+        if self.runs.due(self.left_before):
             self.runs.push_sorted(rows)
-            yield from self._pieces(self.runs.pop_before(self.released))
+            yield from self._pieces(self.runs.pop_before(self.left_before))
             return
         # Nothing that waited is due, so what is was found in this batch.
         self.runs.push_sorted(rows[cut:])
@@ -106,7 +106,7 @@ class Hold(Plain):
     def load(self, rows: Iterable[Rows]) -> None:
         """Results that were written down; those that have left since are not taken."""
         for part in rows:
-            self.runs.push(part[part[:, TS] >= self.released])
+            self.runs.push(part[part[:, TS] >= self.left_before])
 
     def alone(self, stream: int) -> Rows:
         """The rows of a stream that are held unmatched."""
@@ -118,7 +118,7 @@ class Hold(Plain):
         """What has come to be held since this was last asked, without what has left."""
         parts, self._added = self._added, []
         added = np.concatenate([np.empty((0, self.runs.width), np.int64), *parts])
-        found: Rows = added[added[:, TS] >= self.released]
+        found: Rows = added[added[:, TS] >= self.left_before]
         return found
 
     def renumber(self, kept: Sequence[Rows]) -> Rows:
@@ -161,11 +161,11 @@ class Hold(Plain):
 
     def standing(self) -> dict[str, Any]:
         """What has left."""
-        return {"released": self.released}
+        return {"released": self.left_before}
 
     def stand(self, standing: dict[str, Any]) -> None:
         """Go on from what has left."""
-        self.released = standing["released"]
+        self.left_before = standing["released"]
 
 
 def width(streams: int) -> int:

@@ -18,7 +18,7 @@ class Plain:
     """Holds nothing. Other results stages are like it but for what they say."""
 
     #: Everything before this time has left, in order; None: there is no order.
-    released: int | None = None
+    left_before: int | None = None
 
     def __init__(self, plan: JoinPlan) -> None:
         self.plan = plan

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from windrow.state.room import HEAP, Room
 from windrow.state.runs import in_order
 
 
-@runtime_checkable
 class Releases(Protocol):
     """What is asked of the join."""
 

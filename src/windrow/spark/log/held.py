@@ -28,9 +28,9 @@ class Held:
 
     def write(self) -> None:
         """Write down what this batch has added to the hold buffer, and forget what has left."""
-        log, plan, released = self.log, self.log.plan, self.hold.released
+        log, plan, passed = self.log, self.log.plan, self.hold.left_before
         for delta in log.directory.deltas_of(KIND, NO_STREAM):
-            if delta.newest_row < released:
+            if delta.newest_row < passed:
                 log.drop_delta(delta)
         added = self.hold.take_added()
         if plan.order != "sync-filter" or any(plan.singles) or plan.punctuate:
@@ -39,7 +39,7 @@ class Held:
             together = np.concatenate([_results(log, log.read(delta)) for delta in run])
             for delta in run:
                 log.drop_delta(delta)
-            add(log, together[hold.times(together) >= released], level + 1)
+            add(log, together[hold.times(together) >= passed], level + 1)
 
     def renumber(self, kept: Sequence[Rows]) -> None:
         """Write all down under the new ids of its rows: places in `kept`."""

@@ -7,22 +7,21 @@ alone: rows thrown or kept out, and for each flag its time, its key and whether 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.operators.arrivals import Arrivals
-from windrow.operators.join.punctuated import FLAGGED, PunctuatedJoin
+from windrow.operators.join.punctuated import PunctuatedJoin
 from windrow.operators.pipeline import Pipeline
 from windrow.spark.log.chunks import ids_of
-from windrow.spark.log.directory import NO_STREAM
+from windrow.spark.log.directory import NO_STREAM, Delta
 from windrow.spark.log.log import Log
 from windrow.spark.log.tuples import REMOVED
-from windrow.state.join_state import Flagged
+from windrow.state.flags import FLAGGED, Changes, Flagged
 
 KIND = "flags"
-
-#: What became of flags, a column each: (what, stream, row id, time, key, flag).
-Told = NDArray[np.int64]
 
 
 class Punctuations:
@@ -45,41 +44,44 @@ class Punctuations:
         for delta in directory.deltas_of(KIND, NO_STREAM):
             if delta.newest_row + span < passed:
                 log.drop_delta(delta)
-        self._add(self.join.take_flagged())
+        self._add(self.join.take_changes())
         for level, run, oldest in log.runs_of_deltas(KIND):
-            together = np.concatenate([_told(log.read(delta)) for delta in run], axis=1)
+            together = self._read(run)
             for delta in run:
                 log.drop_delta(delta)
             self._add(_folded(together, span, passed, oldest), level + 1)
         directory.deltas.sort(key=lambda delta: -delta.merged)
 
-    def _add(self, told: Told, merged: int = 0) -> None:
+    def _add(self, changes: Changes, merged: int = 0) -> None:
         """Write down what became of some flags."""
-        if told.shape[1]:
-            self.log.add_delta(KIND, NO_STREAM, told, told.shape[1], int(told[3].max()), merged)
+        count = len(changes.ts)
+        if count:
+            newest = int(changes.ts.max())
+            self.log.add_delta(KIND, NO_STREAM, changes.numbers(), count, newest, merged)
 
     def renumber(self, flags: list[Flagged], kept: list[NDArray[np.int64]]) -> None:
         """Write the flags as they are, under the new ids of their rows: places in `kept`."""
-        parts = [np.empty((6, 0), np.int64)]
-        for stream, (mine, rows) in enumerate(zip(flags, kept, strict=True)):
-            what, of = np.full(len(mine), FLAGGED), np.full(len(mine), stream)
-            ids = np.searchsorted(rows, mine.row)
-            parts.append(np.stack([what, of, ids, mine.ts, mine.key, mine.flag]))
-        self._add(np.concatenate(parts, axis=1))
+        parts = [
+            Changes.new(stream, np.searchsorted(rows, mine.row), mine)
+            for stream, (mine, rows) in enumerate(zip(flags, kept, strict=True))
+        ]
+        self._add(Changes.together(parts))
 
     # -- reading ---------------------------------------------------------------------------
 
     def restore(self) -> None:
         """Flags and punctuations that wait, beside tuples that are stored again."""
         log, directory = self.log, self.log.directory
-        told = [_told(log.read(delta)) for delta in directory.deltas_of(KIND, NO_STREAM)]
-        together = np.concatenate([np.empty((6, 0), np.int64), *told], axis=1)
+        together = self._read(directory.deltas_of(KIND, NO_STREAM))
         flags = _folded(together, log.plan.span, min(directory.progress), True)
         for stream in self.streams:
-            _, _, rows, ts, keys, marks = flags[:, flags[1] == stream]
-            self.join.state.fill_flags(stream, Flagged(ts, keys, rows, marks))
+            self.join.state.fill_flags(stream, flags.flags_of(stream))
         self.gate.ends.keep([self._waiting(stream) for stream in self.streams])
         self.join.mark_rings()
+
+    def _read(self, deltas: Iterable[Delta]) -> Changes:
+        """What was written down, in that order."""
+        return Changes.together([Changes.of_numbers(self.log.read(delta)) for delta in deltas])
 
     def _waiting(self, stream: int) -> Arrivals:
         """The punctuations of a stream that have not acted yet."""
@@ -97,16 +99,13 @@ class Punctuations:
         return Arrivals.concatenate(parts)
 
 
-def _told(numbers: NDArray[np.int64]) -> Told:
-    return numbers.reshape(6, -1)
-
-
-def _folded(told: Told, span: int, passed: int, complete: bool) -> Told:
+def _folded(changes: Changes, span: int, passed: int, complete: bool) -> Changes:
     """The last word on each flag; `complete`: there is nothing before, so gone flags can go."""
     # A flag is known by its stream and its punctuation's row; the order stays that of its first.
-    _, first, back = np.unique(told[1:3], axis=1, return_index=True, return_inverse=True)
+    whose = np.stack([changes.stream, changes.row])
+    _, first, back = np.unique(whose, axis=1, return_index=True, return_inverse=True)
     last = np.empty(len(first), np.int64)
-    last[back.reshape(-1)] = np.arange(told.shape[1])
-    kept = told[:, last[np.argsort(first)]]
-    kept = kept[:, kept[3] + span >= passed]
-    return kept[:, kept[0] == FLAGGED] if complete else kept
+    last[back.reshape(-1)] = np.arange(len(changes.ts))
+    kept = changes.chosen(last[np.argsort(first)])
+    kept = kept.chosen(kept.ts + span >= passed)
+    return kept.chosen(kept.what == FLAGGED) if complete else kept

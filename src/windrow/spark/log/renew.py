@@ -120,7 +120,7 @@ def _live_rows(pipeline: Pipeline, stream: int) -> Rows:
 def _matched(pipeline: Pipeline, stream: int, rows: Rows) -> Rows:
     """The places of those rows that have met a partner: of stored ones, for others it is over."""
     join = pipeline.join
-    if not join.config.flagged:
+    if not join.config.flags_matches:
         return np.empty(0, np.int64)
     stored = np.flatnonzero(np.isin(rows, join.state.rows(stream)))
     return stored[join.flags.get(stream, rows[stored])]

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow import expressions
+from windrow import duration, expressions
 from windrow.duration import moment
 from windrow.expressions import zones
-from windrow.model import BEGINNING, END, JoinPlan, WindrowError
+from windrow.model import BEGINNING, END, UNITS, JoinPlan, WindrowError
 from windrow.operators.arrivals import Rows
 from windrow.operators.gate.rates import Rates
 from windrow.operators.progress import of_the_others
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 
 #: How far (µs) progress may be ahead of the clock, and of the other stream; beyond, it is pointed
 #: out.
-DAY = 86_400_000_000
-YEAR = 365 * DAY
+DAY, YEAR = UNITS["day"], duration.YEAR
 #: The setting's name, but for the stream's.
 SETTING = "spark.windrow.progress.repair."
 #: For each stream, the time to set its progress back to (µs), or None.

@@ -96,12 +96,12 @@ class Tuples:
         """The time before which no stored tuple, flag or result of a stream is in the log."""
         plan, directory = self.log.plan, self.log.directory
         reach, span = directory.reaches[stream], plan.span if plan.punctuated else None
-        released = self.pipeline.results.released
-        if released is not None:
+        passed = self.pipeline.results.left_before
+        if passed is not None:
             # What is held, or is to come, names rows for as long as they may be in a result. Where
             # input does not wait, a tuple may sit behind one that is later by the lateness.
             disorder = 0 if plan.order == "sync-filter" else plan.streams[stream].lateness
-            return released - max(reach, span or 0, 0) - disorder
+            return passed - max(reach, span or 0, 0) - disorder
         if span is not None:
             return min(directory.progress) - span
         # Where input waits, it is needed until all have passed it.
@@ -123,7 +123,7 @@ class Tuples:
 
     def _restore_flags(self) -> None:
         join, directory = self.pipeline.join, self.log.directory
-        if not join.config.flagged:
+        if not join.config.flags_matches:
             return
         oldest = [directory.oldest_row(stream) for stream in self.streams]
         join.flags.covers(directory.next_rows)
@@ -189,8 +189,8 @@ class Tuples:
         # One that has expired may have waited in its list behind others, and not left yet.
         met = pipeline.join.flags.get(stream, found.row)
         left = np.isin(found.row, pipeline.results.alone(stream))
-        released = pipeline.results.released
-        return alive | ((found.ts >= (BEGINNING if released is None else released)) & ~met & ~left)
+        before = pipeline.results.left_before
+        return alive | ((found.ts >= (BEGINNING if before is None else before)) & ~met & ~left)
 
     def _replay(self) -> None:
         """Run the tuples of the log through the join again; nothing of it leaves."""
@@ -227,8 +227,8 @@ def judged(pipeline: Pipeline, newest: int) -> int:
 
     A punctuation that comes late ends its key no sooner than what has left already.
     """
-    released = pipeline.results.released
-    return newest if released is None or not pipeline.plan.punctuate else max(newest, released)
+    passed = pipeline.results.left_before
+    return newest if passed is None or not pipeline.plan.punctuate else max(newest, passed)
 
 
 def _without(progress: Sequence[int], stream: int) -> list[int]:

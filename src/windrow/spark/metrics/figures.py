@@ -76,7 +76,7 @@ class BucketFigures:
         return cls(
             share.numbers(),
             tuple(progress.now for progress in pipeline.progress),
-            pipeline.results.released,
+            pipeline.results.left_before,
         )
 
 

@@ -103,8 +103,8 @@ def aggregated(plan: JoinPlan, sharing: Sharing, folder: Folder) -> DataFrame:
 
 def written(frame: DataFrame, folder: Folder) -> StreamingQuery:
     """Write a stream's rows into a folder, exactly once."""
-    # Whoever reads the folder before the first micro-batch is done must know that files there
-    # count only once the sink's log names them.
+    # To a reader that comes before the first micro-batch is done: files there count only once the
+    # sink's log names them.
     folder.inside(RESULTS, SINK_LOG).make()
     return (
         frame.writeStream.format("parquet")

@@ -1,7 +1,7 @@
 """Small files in a folder of the checkpoint, wherever Spark can keep one.
 
 Read and written at the driver, through Hadoop's file systems. A file is written under a hidden name
-and renamed, so a reader sees all of it or nothing, and so does whoever comes after a kill.
+and renamed, so a reader sees all of it or nothing, after a kill too.
 """
 
 from __future__ import annotations

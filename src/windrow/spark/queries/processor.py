@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from windrow.operators.figures import Share
 from windrow.spark import buckets
 from windrow.spark.bucket import BucketJoin, Packed
 from windrow.spark.log import blobs
-from windrow.spark.metrics import advice
-from windrow.spark.metrics.figures import BucketFigures
 from windrow.spark.processor import Job, JoinProcessor, SparkStore
 from windrow.spark.queries.aggregates import AggregateBucket
 from windrow.spark.queries.bucket import SharedBucket, Sharing
@@ -51,27 +47,22 @@ class SharedProcessor(JoinProcessor):
         assert isinstance(found, SharedBucket)
         return found.share(job.sharing)
 
-    def _join(
-        self, bucket: int, packed: Sequence[Packed], join: BucketJoin, begun: float
-    ) -> Iterator[pd.DataFrame]:
+    def _frames(self, packed: Sequence[Packed], join: BucketJoin) -> Iterator[pd.DataFrame]:
         assert isinstance(join, SharedBucket)
-        assert isinstance(self.job.output, Results)
-        job, output = self.job, self.job.output
-        share = Share(join.pipeline)
-        waited = 0.0
         for found in join.serve(packed):
-            frame = output.routed(join.pipeline, found)
-            handed = time.perf_counter()
-            yield frame
-            waited += time.perf_counter() - handed
+            yield self._output.routed(join.pipeline, found)
+
+    def _last(self, bucket: int, join: BucketJoin) -> Iterable[pd.DataFrame]:
+        assert isinstance(join, SharedBucket)
+        self.job.since.add({q.id: q.since for q in join.catalog.queries.values()})
         note = join.note(bucket)
-        job.since.add({q.id: q.since for q in join.catalog.queries.values()})
-        seconds = time.perf_counter() - begun - waited
-        figures = BucketFigures.of(join.pipeline, share)
-        job.reporter.joined(bucket, figures, seconds, join.hit)
-        job.reporter.advise(*advice.late(job.plan, figures.numbers["late"]))
         if note is not None:
-            yield output.noted(join.pipeline, note.to_text())
+            yield self._output.noted(join.pipeline, note.to_text())
+
+    @property
+    def _output(self) -> Results:
+        assert isinstance(self.job.output, Results)
+        return self.job.output
 
 
 class AggregateProcessor(StatefulProcessor):

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
+from windrow.spark.listening import Listener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Ticker(StreamingQueryListener):
+class Ticker(Listener):
     """Calls `finished` with the id of each query that has ended a micro-batch."""
 
     def __init__(self, spark: SparkSession, finished: Callable[[str], None]) -> None:
-        self._spark = spark
+        super().__init__(spark)
         self._finished = finished
 
     def begin(self) -> None:
@@ -31,27 +31,7 @@ class Ticker(StreamingQueryListener):
         """Listen no more."""
         self._spark.streams.removeListener(self)
 
-    @property
-    def _jlistener(self) -> Any:
-        # The event as the JVM has it: Spark's own wrapper would read every figure of it first.
-        if not hasattr(self, "_jlistenerobj"):
-            jvm: Any = self._spark._jvm
-            self._jlistenerobj = jvm.PythonStreamingQueryListenerWrapper(self)
-        return self._jlistenerobj
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        pass
-
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         """A micro-batch has ended."""
         with suppress(Exception):
             self._finished(str(event.progress().id().toString()))
-
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    class Java:
-        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
