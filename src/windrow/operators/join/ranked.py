@@ -37,6 +37,8 @@ class RankedJoin(CountJoin):
 
     #: There is nothing to suspend: each tuple is served when its turn comes.
     budget: int | None = None
+    #: The largest time that had come before this join was there; see `catch_up`.
+    unseen = BEGINNING
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state and no query."""
@@ -48,8 +50,7 @@ class RankedJoin(CountJoin):
         self.count = 1
         #: By stream, the row id after all that have come.
         self.next_rows = [0] * streams
-        #: The largest time that has come, and that had come before this join was there.
-        self.newest = self.unseen = BEGINNING
+        self.newest = BEGINNING
         #: What these were when queries came or went: a mark's number, then row ids.
         self.marks: list[list[int]] = [[0, *self.next_rows]]
         return self
