@@ -76,6 +76,9 @@ class MemoryManager(Ordering):
         """Heed these bounds from now on."""
         streams = range(bounds.streams)
         self.bounds = bounds
+        for stream, k in bounds.k.items():
+            mine = self.track.standing[stream]
+            mine[ordering.GIVEN], mine[ordering.K] = k, max(mine[ordering.K], k)
         self._over = np.full((bounds.streams, bounds.streams), -1, np.int64)
         self._lag = np.full((bounds.streams, bounds.streams), NEVER, np.int64)
         for pair, most in bounds.over.items():
@@ -85,6 +88,10 @@ class MemoryManager(Ordering):
         self._limit = np.array([bounds.limit.get(each, NEVER) for each in streams], np.int64)
         self._fixed = np.array([self._fixed_memory(each) for each in streams], np.int64)
         self._scratch = np.empty(0, np.int64)
+
+    def attend(self, least: int, steps: int) -> None:
+        """Look after so many arrivals at least, and after one for so many steps of the last look."""
+        self._own["whole"][[kernel.LEAST, kernel.STEPS]] = least, steps
 
     def _fixed_memory(self, i: int) -> int:
         """The tuples of S_i that stay at any time, if all is given that tells how many."""

@@ -1,0 +1,134 @@
+"""The two queries of paper 5's Figure 4, run once over the streams of a seed.
+
+Query 2's joins run one after the other, which changes nothing: what J1 and J2 find arrives at J3
+when it has been found. Before each step J3 is told k, rate and lag of S7 and S8, by what is known
+of S1 to S6 (section 3.2, `windrow.upstream`), and does not measure them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.experiments.paper5 import common, driver
+from windrow.experiments.paper5.common import UPSTREAM, Needs, Setup
+from windrow.experiments.paper5.driver import STEP, Trace
+from windrow.model import DataMemory, Strategy
+from windrow.operators.build import bounds
+from windrow.operators.join.oblivious import ObliviousJoin
+from windrow.upstream import Upstream
+from windrow.workload.arrivals import MICROS
+
+NAMES = ("s1", "s2")
+#: What is sorted before a join stays so: J3 need not sort again.
+DOWNSTREAM: dict[Strategy, Strategy] = {
+    "data": "data", "msf": "data", "dbf": "dbf", "hybrid": "dbf",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A run of Query 2: its joins, what J3 took, and what there can be."""
+
+    upstream: tuple[Trace, Trace]
+    last: Trace
+    inputs: tuple[pa.Table, pa.Table]
+    complete: int
+    start: int
+
+    @property
+    def accuracy(self) -> float:
+        """Produced by producible."""
+        return self.last.results / self.complete
+
+    @property
+    def memory(self) -> float:
+        """Tuples that the three joins store on average."""
+        return sum(join.memory for join in (*self.upstream, self.last))
+
+
+@lru_cache(maxsize=512)
+def single(setup: Setup, seed: int, strategy: Strategy = "data", apriori: bool = False) -> Trace:
+    """Query 1. `apriori`: scrambling factors are given, and nothing else."""
+    tables = setup.streams(1, seed)
+    return driver.run(tables, given(setup.factors(1, seed), strategy, apriori))
+
+
+@lru_cache(maxsize=64)
+def needs(setup: Setup, seed: int) -> Needs:
+    """What the results of Query 1 need."""
+    return common.needs(setup.streams(1, seed))
+
+
+@lru_cache(maxsize=256)
+def tree(
+    setup: Setup,
+    seed: int,
+    strategy: Strategy = "data",
+    apriori: bool = False,
+    alone: bool = False,
+) -> Tree:
+    """Query 2. `alone`: J3 is told k of its streams, and measures their rates and lags itself."""
+    tables, factors = setup.streams(2, seed), setup.factors(2, seed)
+    span = driver.span_of(tables)
+    joins = [
+        driver.run(tables[which], given(factors[which], strategy, apriori), span=span)
+        for which in UPSTREAM
+    ]
+    outputs = [
+        output(tables[which], join, span[0]) for which, join in zip(UPSTREAM, joins, strict=True)
+    ]
+    upstream = Upstream(
+        [3, 3], factors if apriori else None, sorts=strategy in ("msf", "hybrid")
+    )
+    told = handed(upstream, tables, span)
+    if alone:
+        told = [DataMemory(k=each.k) for each in told]
+
+    def before(step: int, join: ObliviousJoin) -> None:
+        join.memory.take(bounds(told[step], NAMES))
+
+    last = driver.run(
+        outputs, replace(told[0], strategy=DOWNSTREAM[strategy]), span=span, before=before
+    )
+    return Tree((joins[0], joins[1]), last, (outputs[0], outputs[1]), common.complete(tables), span[0])
+
+
+def given(factors: Sequence[int], strategy: Strategy, apriori: bool) -> DataMemory:
+    """What a join of streams is told."""
+    names = [f"s{n}" for n in range(1, len(factors) + 1)]
+    return DataMemory(strategy, k=dict(zip(names, factors, strict=True)) if apriori else {})
+
+
+def output(tables: Sequence[pa.Table], join: Trace, start: int) -> pa.Table:
+    """A join's results as the next one's stream: they arrive when they have been found."""
+    begun = join.at[join.left] - STEP
+    found = np.maximum.accumulate(np.maximum(join.times, begun)) if join.results else join.times
+    came = start + np.round(found * MICROS).astype(np.int64)
+    return pa.table(
+        {
+            "epoch": driver.epoch(tables[0])[join.key_rows],
+            "time": pa.array(came).view(pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def handed(
+    upstream: Upstream, tables: Sequence[pa.Table], span: tuple[int, int]
+) -> list[DataMemory]:
+    """What J3 is told, by step."""
+    times = [driver.micros(table) for table in tables]
+    streams = np.repeat(np.arange(len(times)), [len(ts) for ts in times])
+    order = np.argsort(np.concatenate(times), kind="stable")
+    streams, keys = streams[order], np.concatenate([driver.epoch(t) for t in tables])[order]
+    stops = np.searchsorted(np.concatenate(times)[order], driver.ends_of(span))
+    told, fed = [], 0
+    for stop in stops.tolist():
+        upstream.observe(streams[fed:stop], keys[fed:stop])
+        told.append(upstream.memory(NAMES))
+        fed = stop
+    return told
