@@ -90,7 +90,7 @@ class MemoryManager(Ordering):
         self._scratch = np.empty(0, np.int64)
 
     def attend(self, least: int, steps: int) -> None:
-        """Look after so many arrivals at least, and after one for so many steps of the last look."""
+        """Look after so many arrivals, and after one for so many of the steps of a look."""
         self._own["whole"][[kernel.LEAST, kernel.STEPS]] = least, steps
 
     def _fixed_memory(self, i: int) -> int:

@@ -4,8 +4,9 @@
     Query 2     S7 = J1(S1, S2, S3), S8 = J2(S4, S5, S6), joined by J3
 
 Streams are Poisson with gaps of 20 ms, two tuples an epoch, 24 bytes a tuple; the scrambling factor
-of each is drawn from 0 to 500. At 10 s the rate of S2 falls to 1/8 for 30 s; in Query 1 that of S3 rises to 8 times
-at 80 s for 10 s. All is repeated thirty times with other streams, and curves are averages.
+of each is drawn from 0 to 500. At 10 s the rate of S2 falls to 1/8 for 30 s; in Query 1 that of S3
+rises to 8 times at 80 s for 10 s. All is repeated thirty times with other streams, and curves are
+averages.
 
 The *optimal* buffer is found by backtracking from each result, as the paper has it: how many of a
 stream's latest tuples there had to be for its tuple in the result to be still there.

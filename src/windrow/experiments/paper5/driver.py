@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from windrow import api, planning
 from windrow.api import local_join
-from windrow.local.engine import LocalJoin
-from windrow.model import CountWindow, DataMemory
+from windrow.model import CountWindow, DataMemory, JoinPlan
 from windrow.operators.arrivals import Mixture, Piece
 from windrow.operators.join.oblivious import ObliviousJoin
 from windrow.workload.arrivals import MICROS
@@ -75,11 +74,12 @@ def run(
     step: float | None = STEP,
     span: tuple[int, int] | None = None,
     before: Before | None = None,
+    eager: bool = True,
 ) -> Trace:
     """Join streams of epochs. `memory`: None for windows of `rows` latest tuples of each stream.
 
     `step`: seconds, or None for a step for each tuple. `span`: when steps begin and the last tuple
-    may come, in µs, if other streams say so.
+    may come, in µs, if other streams say so. `eager`: whether the manager looks at each arrival.
     """
     names = [f"s{n}" for n in range(1, len(tables) + 1)]
     windows = rows if memory is None else [None] * len(tables)
@@ -92,13 +92,16 @@ def run(
     ]  # fmt: skip
     plan = planning.plan(*streams, memory="window" if memory is None else memory)
     times = [micros(table) for table in tables]
-    return _Driver(local_join(plan), times, span or span_of(tables)).go(step, before)
+    driver = _Driver(plan, times, span or span_of(tables), eager)
+    return driver.go(step, before)
 
 
 def span_of(tables: Sequence[pa.Table]) -> tuple[int, int]:
     """When the first tuple comes, and the last, in µs."""
     times = [micros(table) for table in tables if table.num_rows]
-    return min((int(ts[0]) for ts in times), default=0), max((int(ts[-1]) for ts in times), default=0)
+    return min((int(ts[0]) for ts in times), default=0), max(
+        (int(ts[-1]) for ts in times), default=0
+    )
 
 
 def micros(table: pa.Table) -> Numbers:
@@ -127,13 +130,16 @@ class _Driver:
     """A join that is fed step by step."""
 
     def __init__(
-        self, join: LocalJoin, times: Sequence[Numbers], span: tuple[int, int]
+        self, plan: JoinPlan, times: Sequence[Numbers], span: tuple[int, int], eager: bool
     ) -> None:
-        self.join, self.times = join, times
+        self.times = times
         self.start, self.last = span
-        stage = join.join
+        #: Streams come by their own clock, and disks take the time that they take.
+        self.now = 0.0
+        self.join = local_join(plan, clock=lambda: self.now + time.perf_counter())
+        stage = self.join.join
         self.manager = stage if isinstance(stage, ObliviousJoin) else None
-        if self.manager is not None:
+        if self.manager is not None and eager:
             self.manager.memory.attend(EACH, NO_MATTER)
         self.found: list[tuple[Numbers, ...]] = []
         self.states: list[tuple[list[int], list[int], list[int], float]] = []
@@ -147,7 +153,8 @@ class _Driver:
         for number, upto in enumerate(stops):
             if before is not None and self.manager is not None:
                 before(number, self.manager)
-            self._step(number, [(int(a), int(b)) for a, b in zip(fed, upto, strict=True)])
+            ranges = [(int(a), int(b)) for a, b in zip(fed, upto, strict=True)]
+            self._step(number, float(ends[number] - self.start) / MICROS, ranges)
             fed = upto
         left, times, key_rows = (
             np.concatenate([np.empty(0, np.int64), *parts])
@@ -166,7 +173,8 @@ class _Driver:
             return np.unique(np.concatenate(self.times)) + 1
         return ends_of((self.start, self.last), step)
 
-    def _step(self, number: int, ranges: Sequence[tuple[int, int]]) -> None:
+    def _step(self, number: int, at: float, ranges: Sequence[tuple[int, int]]) -> None:
+        self.now = at
         begun = time.perf_counter()
         left = list(self.join.batch(ranges))
         took = time.perf_counter() - begun
@@ -177,7 +185,9 @@ class _Driver:
                 assert first is not None
                 self.found.append((np.full(len(piece), number), piece.ts, first))
         stage = self.join.join
-        waiting = [self.join.gate.tuples.held(each) for each in range(len(ranges))]
+        gate = self.join.gate.figures()[0]
+        spilled = gate.get("spilled", [0] * len(ranges))
+        waiting = [all_of - disk for all_of, disk in zip(gate["waiting"], spilled, strict=True)]
         stored = [stage.state.live_rows(each) + waiting[each] for each in range(len(ranges))]
         predicted = stored
         if self.manager is not None:

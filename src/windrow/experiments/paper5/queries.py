@@ -65,14 +65,8 @@ def needs(setup: Setup, seed: int) -> Needs:
 
 
 @lru_cache(maxsize=256)
-def tree(
-    setup: Setup,
-    seed: int,
-    strategy: Strategy = "data",
-    apriori: bool = False,
-    alone: bool = False,
-) -> Tree:
-    """Query 2. `alone`: J3 is told k of its streams, and measures their rates and lags itself."""
+def tree(setup: Setup, seed: int, strategy: Strategy = "data", apriori: bool = False) -> Tree:
+    """Query 2."""
     tables, factors = setup.streams(2, seed), setup.factors(2, seed)
     span = driver.span_of(tables)
     joins = [
@@ -82,12 +76,8 @@ def tree(
     outputs = [
         output(tables[which], join, span[0]) for which, join in zip(UPSTREAM, joins, strict=True)
     ]
-    upstream = Upstream(
-        [3, 3], factors if apriori else None, sorts=strategy in ("msf", "hybrid")
-    )
+    upstream = Upstream([3, 3], factors if apriori else None, sorts=strategy in ("msf", "hybrid"))
     told = handed(upstream, tables, span)
-    if alone:
-        told = [DataMemory(k=each.k) for each in told]
 
     def before(step: int, join: ObliviousJoin) -> None:
         join.memory.take(bounds(told[step], NAMES))
@@ -95,7 +85,35 @@ def tree(
     last = driver.run(
         outputs, replace(told[0], strategy=DOWNSTREAM[strategy]), span=span, before=before
     )
-    return Tree((joins[0], joins[1]), last, (outputs[0], outputs[1]), common.complete(tables), span[0])
+    return Tree(
+        (joins[0], joins[1]), last, (outputs[0], outputs[1]), common.complete(tables), span[0]
+    )
+
+
+def windowed(setup: Setup, seed: int, rows: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """W-Join: the accuracy, and the tuples of all buffers.
+
+    `rows`: by join, the latest tuples of each stream that stay. One join is Query 1, three are
+    Query 2.
+    """
+    query = 1 if len(rows) == 1 else 2
+    tables = setup.streams(query, seed)
+    # Results leave when they are found, however long a step is.
+    step = 1.0
+    if query == 1:
+        found = driver.run(tables, None, rows=rows[0], step=step)
+    else:
+        span = driver.span_of(tables)
+        outputs = [
+            output(
+                tables[which],
+                driver.run(tables[which], None, rows=most, step=step, span=span),
+                span[0],
+            )
+            for which, most in zip(UPSTREAM, rows, strict=False)
+        ]
+        found = driver.run(outputs, None, rows=rows[2], step=step, span=span)
+    return found.results / common.complete(tables), float(sum(map(sum, rows)))
 
 
 def given(factors: Sequence[int], strategy: Strategy, apriori: bool) -> DataMemory:
@@ -106,7 +124,8 @@ def given(factors: Sequence[int], strategy: Strategy, apriori: bool) -> DataMemo
 
 def output(tables: Sequence[pa.Table], join: Trace, start: int) -> pa.Table:
     """A join's results as the next one's stream: they arrive when they have been found."""
-    begun = join.at[join.left] - STEP
+    step = float(np.diff(join.at[:2]).sum())
+    begun = join.at[join.left] - (step or STEP)
     found = np.maximum.accumulate(np.maximum(join.times, begun)) if join.results else join.times
     came = start + np.round(found * MICROS).astype(np.int64)
     return pa.table(
