@@ -280,9 +280,11 @@ class Metrics:
     Of a join that queries share: tuples `suspended`, whose larger windows are still to be scanned.
 
     Of memory that follows the data: the `scrambling` factors so far and how many tuples are to stay
-    (`memory`; 0: all, since it is not known yet). A `limit` has `forced` tuples out; tuples and
-    moments have `broken` given bounds. `accuracy` is the share of `producible` results that were
-    `produced`, of a sample of at most 2,048 keys, before the condition.
+    (`memory`; 0: all, since it is not known yet). Of those that are `waiting` under "dbf" and
+    "hybrid", `spilled` are on disk; `waiting_bytes` and `peak_waiting` leave them out. A `limit`
+    has `forced` tuples out; tuples and moments have `broken` given bounds. `accuracy` is the share
+    of `producible` results that were `produced`, of a sample of at most 2,048 keys, before the
+    condition.
     """
 
     batches: int = 0
@@ -324,6 +326,7 @@ class Metrics:
     suspended: int = 0
     scrambling: dict[str, int] = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
+    spilled: dict[str, int] = field(default_factory=dict)
     forced: dict[str, int] = field(default_factory=dict)
     broken: dict[str, int] = field(default_factory=dict)
     produced: int = 0

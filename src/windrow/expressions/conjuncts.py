@@ -30,7 +30,7 @@ def conjuncts(
     >>> for part in conjuncts("a.v > 1 AND (a.v < b.v AND b.v < c.v OR c.v = 0)", schemas):
     ...     print(part.sql, "|", *sorted(part.streams))
     a.v > 1 | a
-    a.v < b.v AND b.v < c.v OR c.v = 0 | a b c
+    (a.v < b.v AND b.v < c.v OR c.v = 0) | a b c
     """
     tree = sqlglot.parse_one(sql, dialect="spark")
     found: list[Conjunct] = []

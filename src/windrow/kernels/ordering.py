@@ -131,6 +131,28 @@ def observe(track: Track, streams: NDArray[np.int64], keys: NDArray[np.int64], b
 
 
 @kernel
+def observe_past(
+    track: Track,
+    streams: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    begin: int,
+    past: NDArray[np.int64],
+) -> int:
+    """The same, and what each stream was past when each of its tuples had come; -NEVER: nothing."""
+    at, status = begin, DONE
+    while at < keys.shape[0] and status == DONE:
+        stream = streams[at]
+        status = watch(track, stream, keys[at])
+        if status == DONE:
+            position = track.standing[stream, COUNT] - track.standing[stream, K]
+            known = position >= track.standing[stream, FROM]
+            ring = track.rings[stream]
+            past[at] = ring[position & (ring.shape[0] - 1), TOP] if known else -NEVER
+            at += 1
+    return at
+
+
+@kernel
 def move(old: NDArray[np.int64], standing: NDArray[np.int64], fresh: NDArray[np.int64]) -> None:
     """Copy what rings hold to larger ones."""
     for stream in range(old.shape[0]):

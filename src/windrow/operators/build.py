@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from windrow import expressions
 from windrow.model import DataMemory, JoinPlan, Stream
+from windrow.operators.gate import known_after
 from windrow.operators.join.counted import CountJoin, Nulls
 from windrow.operators.join.judging import Part, Verify
 from windrow.operators.join.oblivious import ObliviousJoin
@@ -54,7 +55,8 @@ def join_of(
     )
     if plan.memory is not None:
         called = tuple(stream.name for stream in plan.streams)
-        return ObliviousJoin(config, layout, bounds(plan.memory, called), called)
+        known = bounds(known_after(plan.memory), called)
+        return ObliviousJoin(config, layout, known, called, coming)
     if plan.punctuated:
         promises = Promises(
             span=plan.span,

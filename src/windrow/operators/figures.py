@@ -110,6 +110,7 @@ FIGURES: tuple[Figure, ...] = (
     # What memory that follows the data does.
     Figure("scrambling", "gauge"),
     Figure("memory", "gauge"),
+    Figure("spilled", "gauge"),
     Figure("forced", "counter"),
     Figure("broken", "counter"),
     _whole("produced", "gauge"),

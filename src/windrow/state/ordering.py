@@ -29,10 +29,13 @@ from numpy.typing import NDArray
 
 from windrow.kernels import ordering as kernel
 from windrow.kernels.ordering import Track
+from windrow.kernels.task import NEVER
 from windrow.state.room import HEAP, Room
 
 Numbers = NDArray[np.int64]
 
+#: In place of a key that a stream is past: there is none yet.
+NOTHING = -NEVER
 #: Positions that are remembered of each stream: at first, and at most.
 LEAST_POSITIONS, MOST_POSITIONS = 1 << 10, 1 << 20
 #: Places in a table of keys that are counted: at first, and at most.
@@ -107,6 +110,24 @@ class Ordering:
             done = kernel.observe(self.track, streams, keys, done)
             if done < len(keys):
                 self._make_room()
+        self._count(streams, keys)
+
+    def observe_past(self, streams: Numbers, keys: Numbers) -> Numbers:
+        """The same; what a stream was `past` when each of its tuples had come, NOTHING if nothing.
+
+        >>> ordering, of_one = Ordering(1, [1]), np.zeros(4, np.int64)
+        >>> ordering.observe_past(of_one, np.array([1, 3, 2, 4]))[1:].tolist()
+        [1, 3, 3]
+        """
+        past, done = np.empty(len(keys), np.int64), 0
+        while done < len(keys):
+            done = kernel.observe_past(self.track, streams, keys, done, past)
+            if done < len(keys):
+                self._make_room()
+        self._count(streams, keys)
+        return past
+
+    def _count(self, streams: Numbers, keys: Numbers) -> None:
         for stream in range(len(self.tables)):
             self._tally(stream, keys[streams == stream])
 

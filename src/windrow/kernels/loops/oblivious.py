@@ -1,6 +1,6 @@
 """The join without windows: probe, insert, evict what is needed no more (WO-Join, paper 5).
 
-One list for each stream, in the order of arrival. A tuple
+One list for each stream, in the order of arrival, or in the turn that a gate has given. A tuple
 
     1. is watched by the memory manager, which looks from time to time at what must stay,
     2. searches the other streams' lists for its key (`kernels.combine`), whatever their times,
@@ -28,14 +28,16 @@ from windrow.kernels.task import (
     SCANNING,
     STORING,
     Batch,
+    Element,
     Task,
-    element,
     passed_after,
 )
 from windrow.model import END
 
 #: The rings in which arrivals are remembered have no room.
 FORGETFUL = 4
+#: In this loop the first column of a batch is a tuple's turn, and this one its time.
+WHEN = 3
 
 
 @kernel
@@ -46,7 +48,8 @@ def join_oblivious(task: Task, batch: Batch, manager: Manager) -> int:
         stream, at, t = earliest(batch, 0, streams)
         if t == NEVER:
             break
-        new = element(batch, stream, at)
+        tuples = batch.tuples
+        new = Element(stream, tuples[at, WHEN], tuples[at, 1], tuples[at, 2])
         if now.step == ARRIVED:
             if now.patience == 0:
                 return FULL

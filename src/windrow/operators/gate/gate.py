@@ -33,13 +33,18 @@ Breach = tuple[Rows, Rows]
 
 @dataclass(frozen=True)
 class Passed:
-    """What a gate lets through of a batch, by stream; tuples are in time order."""
+    """What a gate lets through of a batch, by stream; tuples are in time order.
+
+    Where a gate delays tuples they are in the order of `turns`, which never fall within a stream:
+    of all streams the tuple with the smallest turn is next.
+    """
 
     tuples: Sequence[Arrivals]
     before: Sequence[int]
     after: Sequence[int]
     ends: Sequence[Arrivals] = ()
     breaches: Sequence[Breach] = ()
+    turns: Sequence[Rows] | None = None
 
 
 class Gate:

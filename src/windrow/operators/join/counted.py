@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.loops.groups import KEYLESS, MUTE
 from windrow.kernels.task import BY_TIME, PER_KEY, PER_STREAM, Batch
-from windrow.operators.arrivals import Arrivals
+from windrow.operators.gate import Passed
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Handover
 from windrow.state.join_state import Layout
@@ -71,8 +71,9 @@ class CountJoin(WindowJoin):
         """Are mute tuples wanted too? They only count."""
         return self.kinds[stream] != BY_TIME
 
-    def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
+    def _arrange(self, passed: Passed) -> Batch:
         """Lay the tuples out by side and time, with the part that has their key."""
+        sides = passed.tuples
         end = np.cumsum([len(side.ts) for side in sides])
         at = end - [len(side.ts) for side in sides]
         tuples = np.zeros((int(end[-1]), 4), np.int64)

@@ -16,15 +16,19 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import ARRIVED, DONE, Batch, Task
-from windrow.operators.join.window import JoinConfig, WindowJoin
+from windrow.operators.gate import Passed
+from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Handover
 from windrow.state.join_state import Layout
 from windrow.state.memory import Bounds, MemoryManager
 from windrow.state.room import HEAP, Room
 
+#: Of a tuple in a batch.
+COLUMNS = 4
 #: The first look at whether keys descend comes after so many tuples; later ones at each visit.
 FIRST_VISIT = 1 << 12
 
@@ -35,9 +39,14 @@ class ObliviousJoin(WindowJoin):
     memory: MemoryManager
 
     def __init__(
-        self, config: JoinConfig, layout: Layout, bounds: Bounds, names: tuple[str, ...]
+        self,
+        config: JoinConfig,
+        layout: Layout,
+        bounds: Bounds,
+        names: tuple[str, ...],
+        coming: Coming | None = None,
     ) -> None:
-        super().__init__(config, layout)
+        super().__init__(config, layout, coming)
         # A row leaves when it is evicted, and not because of a time.
         self._task.rules.forsake = 0
         self._task.rules.once = config.how in ("semi", "anti")
@@ -51,6 +60,20 @@ class ObliviousJoin(WindowJoin):
         return super().begin(room)
 
     # -- a batch ---------------------------------------------------------------------------
+
+    def _arrange(self, passed: Passed) -> Batch:
+        """Lay the tuples out by stream, in their turn: (turn, key, row id, time)."""
+        sides = passed.tuples
+        turns = [side.ts for side in sides] if passed.turns is None else passed.turns
+        lengths = np.array([len(side.ts) for side in sides], np.int64)
+        end = np.cumsum(lengths)
+        if len(self._tuples) < end[-1] or self._tuples.shape[1] != COLUMNS:
+            self._tuples = np.empty((int(end[-1]), COLUMNS), np.int64)
+        for side, turn, stop in zip(sides, turns, end, strict=True):
+            mine = self._tuples[stop - len(side.ts) : stop]
+            for column, values in enumerate((turn, side.key, side.row, side.ts)):
+                mine[:, column] = values
+        return Batch(self._tuples, end - lengths, end)
 
     def _visit(self, now: Task, batch: Batch) -> int:
         """Let the kernel go on, for a while; then see how the streams are ordered."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.task import PER_KEY, Batch
 from windrow.model import BEGINNING, END
-from windrow.operators.arrivals import Arrivals, Piece, Rows
+from windrow.operators.arrivals import Piece, Rows
 from windrow.operators.gate import Passed
 from windrow.operators.join.counted import CountJoin
 from windrow.operators.join.places import Places
@@ -101,9 +101,9 @@ class RankedJoin(CountJoin):
                 places.keep(self.state.rows(stream))
             self._forget_marks()
 
-    def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
-        batch = super()._arrange(sides)
-        for stream, (places, side) in enumerate(zip(self.places, sides, strict=True)):
+    def _arrange(self, passed: Passed) -> Batch:
+        batch = super()._arrange(passed)
+        for stream, (places, side) in enumerate(zip(self.places, passed.tuples, strict=True)):
             start, stop = int(batch.at[stream]), int(batch.end[stream])
             part = batch.tuples[start:stop, 3]
             per_key = self.kinds[stream] == PER_KEY

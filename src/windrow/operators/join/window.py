@@ -141,7 +141,7 @@ class WindowJoin(Join):
         """Join what the gate has let through."""
         if self.config.flagged:
             self._cover(passed.tuples)
-        yield from self._run(self._arrange(passed.tuples), passed.before, passed.after)
+        yield from self._run(self._arrange(passed), passed.before, passed.after)
 
     def _run(self, batch: Batch, before: Sequence[int], after: Sequence[int]) -> Iterator[Piece]:
         """Run a batch through the kernel, handing results over whenever a buffer is full."""
@@ -161,8 +161,9 @@ class WindowJoin(Join):
         """Let the kernel go on from where it stands."""
         return self.state.run(now, batch)
 
-    def _arrange(self, sides: Sequence[Arrivals]) -> Batch:
+    def _arrange(self, passed: Passed) -> Batch:
         """Lay the tuples out by cell and stream; they are in time order."""
+        sides = passed.tuples
         counts = np.zeros((len(sides), self.state.cells), np.int64)
         for side, count in zip(sides, counts, strict=True):
             cells.count_cells(side.key, count)

@@ -67,7 +67,9 @@ def _reasons(job: Job, operator: int, operators: Operators, kept: Reader) -> lis
     found: dict[str, None] = {}
     for _, directory in directories:
         found |= dict.fromkeys(question.refusals(directory, buckets, asked))
-        found |= dict.fromkeys(repair.refusals(directory, job.plan, job.back_to))
+        # With other streams there is no saying which one's progress is meant.
+        if len(directory.progress) == len(job.plan.streams):
+            found |= dict.fromkeys(repair.refusals(directory, job.plan, job.back_to))
     return list(found)
 
 
