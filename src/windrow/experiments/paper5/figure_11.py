@@ -6,7 +6,8 @@ k others (section 5.1).
 
 Tuples of Query 1 arrive by the clock of their times and are served in turn, one a step. A step
 takes the seconds that it took on this machine, the disk's among them. The manager looks as often as
-it does by itself. W-Join has windows of as many tuples as WO-Join stores at most.
+it does by itself. Scrambling factors are given. W-Join has windows of as many tuples as WO-Join
+stores at most.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def latency(setup: Setup, seed: int, join: Join) -> float:
         most = queries.single(setup, seed).stored.max(axis=0)
         trace = driver.run(tables, None, rows=most.tolist(), step=None, eager=False)
     else:
-        told = queries.given(setup.factors(1, seed), join, apriori=False)
+        told = queries.given(setup.factors(1, seed), join, apriori=True)
         trace = driver.run(tables, told, step=None, eager=False)
     return average(trace)
 

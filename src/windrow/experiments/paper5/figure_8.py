@@ -32,7 +32,7 @@ POOR = 0.4
 #: "Much larger": by half or more.
 LARGER = 1.5
 #: The factor of the windows is found to this share.
-EXACT = 0.02
+EXACT = 0.05
 
 
 @dataclass(frozen=True)

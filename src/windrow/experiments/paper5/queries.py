@@ -1,8 +1,10 @@
 """The two queries of paper 5's Figure 4, run once over the streams of a seed.
 
 Query 2's joins run one after the other, which changes nothing: what J1 and J2 find arrives at J3
-when it has been found. Before each step J3 is told k, rate and lag of S7 and S8, by what is known
-of S1 to S6 (section 3.2, `windrow.upstream`), and does not measure them itself.
+when it has been found. Twice a second J3 is told k, rate and lag of S7 and S8, by what is known of
+S1 to S6 (section 3.2, `windrow.upstream`), and does not measure them itself. What is not known of
+streams that were spilled or sorted on their way, it measures: after DBF the lag; after MSF the
+rates, too, since a sorted stream comes in spurts.
 """
 
 from __future__ import annotations
@@ -22,8 +24,13 @@ from windrow.operators.build import bounds
 from windrow.operators.join.oblivious import ObliviousJoin
 from windrow.upstream import Upstream
 from windrow.workload.arrivals import MICROS
+from windrow.workload.epochs import MULTIPLICITY
 
 NAMES = ("s1", "s2")
+#: Steps from one hand-over to the next.
+HANDED = 5
+#: Strategies that sort first.
+SORTS: tuple[Strategy, ...] = ("msf", "hybrid")
 #: What is sorted before a join stays so: J3 need not sort again.
 DOWNSTREAM: dict[Strategy, Strategy] = {
     "data": "data", "msf": "data", "dbf": "dbf", "hybrid": "dbf",
@@ -76,11 +83,12 @@ def tree(setup: Setup, seed: int, strategy: Strategy = "data", apriori: bool = F
     outputs = [
         output(tables[which], join, span[0]) for which, join in zip(UPSTREAM, joins, strict=True)
     ]
-    upstream = Upstream([3, 3], factors if apriori else None, sorts=strategy in ("msf", "hybrid"))
-    told = handed(upstream, tables, span)
+    upstream = Upstream([3, 3], factors if apriori else None, sorts=strategy in SORTS)
+    told = [known(each, strategy) for each in handed(upstream, tables, span)]
 
     def before(step: int, join: ObliviousJoin) -> None:
-        join.memory.take(bounds(told[step], NAMES))
+        if step % HANDED == 0:
+            join.memory.take(bounds(told[step // HANDED], NAMES))
 
     last = driver.run(
         outputs, replace(told[0], strategy=DOWNSTREAM[strategy]), span=span, before=before
@@ -117,9 +125,12 @@ def windowed(setup: Setup, seed: int, rows: Sequence[Sequence[float]]) -> tuple[
 
 
 def given(factors: Sequence[int], strategy: Strategy, apriori: bool) -> DataMemory:
-    """What a join of streams is told."""
+    """What a join of streams is told; one that sorts is told how often keys come, too."""
+    if not apriori:
+        return DataMemory(strategy)
     names = [f"s{n}" for n in range(1, len(factors) + 1)]
-    return DataMemory(strategy, k=dict(zip(names, factors, strict=True)) if apriori else {})
+    times = dict.fromkeys(names, MULTIPLICITY) if strategy in SORTS else {}
+    return DataMemory(strategy, k=dict(zip(names, factors, strict=True)), multiplicity=times)
 
 
 def output(tables: Sequence[pa.Table], join: Trace, start: int) -> pa.Table:
@@ -136,17 +147,23 @@ def output(tables: Sequence[pa.Table], join: Trace, start: int) -> pa.Table:
     )
 
 
+def known(told: DataMemory, strategy: Strategy) -> DataMemory:
+    """What of that is still true of what J3 joins."""
+    rate = {} if strategy in SORTS else told.rate
+    return replace(told, rate=rate, lag=told.lag if strategy == "data" else {})
+
+
 def handed(
     upstream: Upstream, tables: Sequence[pa.Table], span: tuple[int, int]
 ) -> list[DataMemory]:
-    """What J3 is told, by step."""
+    """What is known of S7 and S8, every few steps."""
     times = [driver.micros(table) for table in tables]
     streams = np.repeat(np.arange(len(times)), [len(ts) for ts in times])
     order = np.argsort(np.concatenate(times), kind="stable")
     streams, keys = streams[order], np.concatenate([driver.epoch(t) for t in tables])[order]
     stops = np.searchsorted(np.concatenate(times)[order], driver.ends_of(span))
     told, fed = [], 0
-    for stop in stops.tolist():
+    for stop in stops[::HANDED].tolist():
         upstream.observe(streams[fed:stop], keys[fed:stop])
         told.append(upstream.memory(NAMES))
         fed = stop
