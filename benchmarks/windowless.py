@@ -1,4 +1,4 @@
-"""What monitoring costs: a join without windows beside a window join with the same buffers, in process.
+"""What monitoring costs: joins without windows beside window joins with the same buffers, in process.
 
 Two and three streams of epochs, in order but for a few places and in step, so that few tuples must
 stay and all is in the cache. The window join has `wr.join`'s default time windows, so long that as
