@@ -1,8 +1,8 @@
-"""What monitoring costs: joins without windows beside window joins with the same buffers, in process.
+"""What monitoring costs: joins without windows beside window joins of the same buffers.
 
-Two and three streams of epochs, in order but for a few places and in step, so that few tuples must
-stay and all is in the cache. The window join has `wr.join`'s default time windows, so long that as
-many tuples are stored as the memory manager keeps; the same results leave both, as row ids.
+In process. Two and three streams of epochs, in order but for a few places and in step, so that few
+tuples must stay and all is in the cache. Windows are so long that as many tuples are stored as the
+memory manager keeps; results leave as row ids.
 
     python -m benchmarks.windowless [TUPLES]
 """
