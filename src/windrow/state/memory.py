@@ -73,12 +73,12 @@ class MemoryManager(Ordering):
         self.take(bounds)
 
     def take(self, bounds: Bounds) -> None:
-        """Heed these bounds from now on."""
+        """Heed these bounds from now on. A scrambling factor that was larger stays."""
         streams = range(bounds.streams)
         self.bounds = bounds
-        for stream, k in bounds.k.items():
-            mine = self.track.standing[stream]
-            mine[ordering.GIVEN], mine[ordering.K] = k, max(mine[ordering.K], k)
+        standing = self.track.standing
+        standing[:, ordering.GIVEN] = [bounds.k.get(each, 0) for each in streams]
+        standing[:, ordering.K] = np.maximum(standing[:, ordering.K], standing[:, ordering.GIVEN])
         self._over = np.full((bounds.streams, bounds.streams), -1, np.int64)
         self._lag = np.full((bounds.streams, bounds.streams), NEVER, np.int64)
         for pair, most in bounds.over.items():

@@ -76,7 +76,7 @@ def run(
     tables: Sequence[pa.Table],
     memory: DataMemory | None,
     *,
-    rows: Sequence[int] = (),
+    rows: Sequence[float] = (),
     step: float | None = STEP,
     span: tuple[int, int] | None = None,
     before: Before | None = None,

@@ -29,7 +29,7 @@ from windrow.model import Strategy
 
 SETUP = Setup()
 Join = Strategy | Literal["window"]
-NAMES: dict[Join, str] = {"window": "W-Join", **STRATEGIES}
+NAMES: dict[Join, str] = {"window": "W-Join"} | {join: name for join, name in STRATEGIES.items()}
 #: "Almost as low": at most so many times W-Join's.
 ALMOST = 1.25
 #: "Two orders of magnitude", at least; "about 50 %".
@@ -41,8 +41,8 @@ def run(progress: Progress, setup: Setup = SETUP) -> Outcome:
     progress.expect(setup.repetitions)
     found: dict[Join, list[float]] = {join: [] for join in NAMES}
     for seed in setup.seeds:
-        for join, means in found.items():
-            means.append(latency(setup, seed, join))
+        for join, taken in found.items():
+            taken.append(latency(setup, seed, join))
         progress.advance()
     means = {join: float(np.mean(each)) for join, each in found.items()}
     return Outcome(setup.parameters(), panels(means), claims(means))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def run(progress: Progress, setup: Setup = SETUP) -> Outcome:
     """Measure both joins on both queries."""
     pairs = []
     for query in QUERIES:
-        found = common.repeated(setup, lambda seed, q=query: pair(setup, q, seed), progress.track)
+        found = common.repeated(setup, partial(pair, setup, query), progress.track)
         pairs.append(Pair(*np.mean([tuple(vars(each).values()) for each in found], axis=0)))
     return Outcome(setup.parameters(), panels(pairs), claims(pairs))
 
