@@ -37,11 +37,13 @@ class Case:
     scrambling: int
 
     def tables(self, tuples: int) -> tuple[pa.Table, ...]:
-        """The streams have one rate, and no lag."""
-        return tuple(
-            epochs(tuples * GAP, scrambling=self.scrambling, gap=GAP, seed=seed)
+        """Streams that come together, each scrambled in its own way."""
+        made = [
+            epochs(1.1 * tuples * GAP, scrambling=self.scrambling, gap=GAP, seed=seed)[:tuples]
             for seed in range(self.streams)
-        )
+        ]
+        times = made[0]["time"]
+        return tuple(table.set_column(1, "time", times) for table in made)
 
     def __str__(self) -> str:
         return f"{self.streams} streams, scrambled by {self.scrambling}"
@@ -88,6 +90,7 @@ def run(case: Case, tuples: int) -> None:
         peer: lambda: joined(windowed),
     }
     results = {ours: joined(without), peer: joined(windowed)}
+    assert len(set(results.values())) == 1, results
     times = alternately(runs, warm=2, rounds=9)
     whole = sum(len(table) for table in tables)
     lines = [
