@@ -66,6 +66,7 @@ bench: $(READY) ## the benchmarks, as ratios within one run
 
 bench-spark: $(READY) ## the join on Spark beside Spark's own; an hour
 	@$(BIN)/python -m benchmarks.spark
+	@$(BIN)/python -m benchmarks.spark.queries
 	@$(BIN)/python -m benchmarks.spark.auctions
 
 experiments: $(READY) ## every figure of the papers and one report, into out/

@@ -10,8 +10,7 @@ import json
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from benchmarks.spark import data, processes
 from benchmarks.spark.report import Run, Runs, print_setting
 from benchmarks.spark.run_one import Figures, Parameters
 from benchmarks.spark.settings import SETTINGS
-from benchmarks.spark.systems import SYSTEMS
+from benchmarks.spark.systems import SYSTEMS, arena_of_its_own
 from windrow.bar import progress_bar
 
 #: What the closest targets compare runs in turns: a shared machine may be half as fast for minutes.
@@ -69,20 +68,13 @@ def measure(parameters: Parameters, expected: int, within: int, log: Path) -> Ru
     """Run one system in a process of its own; `log` gets what a failed one had to say."""
     command = [sys.executable, "-m", "benchmarks.spark.run_one", json.dumps(asdict(parameters))]
     ended = processes.run(command, parameters.limit() + START_AND_STOP)
-    figures, trouble = None, ""
-    if ended.code == 0:
-        figures = Figures(**json.loads(ended.output.splitlines()[-1]))
-        if not figures.finished:
-            trouble = (
-                f"stopped at its limit of {parameters.limit():g} s after "
-                f"{len(figures.seconds)} micro-batches"
-            )
-    elif ended.code is None:
-        trouble = f"hung, and was ended {START_AND_STOP} s after its limit"
-    else:
-        trouble = f"failed, see {log}"
-    if ended.code != 0:
-        log.write_text(ended.errors)
+    told, trouble = ended.told(log, f"{START_AND_STOP} s after its limit; it hung")
+    figures = None if told is None else Figures(**told)
+    if figures is not None and not figures.finished:
+        trouble = (
+            f"stopped at its limit of {parameters.limit():g} s after "
+            f"{len(figures.seconds)} micro-batches"
+        )
     return Run(
         parameters.system,
         parameters.setting,
@@ -93,19 +85,6 @@ def measure(parameters: Parameters, expected: int, within: int, log: Path) -> Ru
         ended.others_cores,
         trouble,
     )
-
-
-@contextmanager
-def arena_of_its_own(system: str) -> Iterator[dict[str, str]]:
-    """Where windrow keeps its states meanwhile: in the usual place, but nothing is left there."""
-    if SYSTEMS[system].native:
-        yield {}
-        return
-    from windrow.spark import arenas, session
-
-    place = arenas.default_directory()
-    with tempfile.TemporaryDirectory(prefix="windrow-bench-arena-", dir=place) as folder:
-        yield {session.ARENA: folder}
 
 
 def run_all(todo: dict[str, list[str]], folder: Path, batches: int | None, out: Path) -> list[Run]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from itertools import combinations
 from json import dumps
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 import numpy as np
@@ -17,6 +18,9 @@ import pyarrow.parquet as pq
 
 from benchmarks.spark.settings import Setting
 from windrow.workload.tables import timestamps
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 DDL = "key BIGINT, ts TIMESTAMP, v DOUBLE"
 
@@ -41,21 +45,39 @@ def write(setting: Setting, folder: Path) -> None:
 def _table(setting: Setting, batch: int, rng: np.random.Generator) -> pa.Table:
     """A micro-batch of one stream, in time order."""
     span = setting.micros_a_batch
-    times = np.sort(rng.integers(batch * span, (batch + 1) * span, setting.rows, dtype=np.int64))
-    keys = rng.integers(0, setting.keys, setting.rows, dtype=np.int64)
+    rows = setting.rows * (setting.burst if batch == setting.batches - 1 else 1)
+    times = np.sort(rng.integers(batch * span, (batch + 1) * span, rows, dtype=np.int64))
+    keys = rng.integers(0, setting.keys, rows, dtype=np.int64)
     if setting.hot:
-        keys[rng.random(setting.rows) < setting.hot] = 0
-    values = rng.random(setting.rows)
+        keys[rng.random(rows) < setting.hot] = 0
+    values = rng.random(rows)
     return pa.table({"key": keys, "ts": timestamps(times), "v": values})
+
+
+def streams(spark: SparkSession, source: Path, names: Sequence[str]) -> dict[str, DataFrame]:
+    """The streams of a folder, a file of each in a micro-batch."""
+    return {
+        name: spark.readStream.schema(DDL)
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(source / name))
+        for name in names
+    }
 
 
 def linked(setting: Setting, source: Path, target: Path, batches: int) -> Path:
     """A folder with the first micro-batches only; links, so that nothing is copied."""
     for stream in setting.names:
         (target / stream).mkdir(parents=True)
-        for path in sorted((source / stream).glob("*.parquet"))[:batches]:
-            os.link(path, target / stream / path.name)
+    link(setting, source, target, range(batches))
     return target
+
+
+def link(setting: Setting, source: Path, target: Path, batches: Iterable[int]) -> None:
+    """Put further micro-batches into a folder of links."""
+    for batch in batches:
+        for stream in setting.names:
+            name = Path(stream, f"batch-{batch:03d}.parquet")
+            os.link(source / name, target / name)
 
 
 def counting(names: Sequence[str], ordered: bool) -> str:

@@ -7,6 +7,7 @@ memory file system are memory too, whether a process has them mapped at the mome
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MEMORY_FILES = "/dev/shm"
 SAMPLE_SECONDS = 0.2
@@ -36,6 +37,13 @@ class Ended:
     peak_bytes: int | None
     #: Cores that others kept busy meanwhile: what the machine did, less what the tree did.
     others_cores: float
+
+    def told(self, log: Path, limit: str) -> tuple[Any, str]:
+        """What it printed last, as JSON, and what went wrong; `log` gets what a failed one said."""
+        if self.code == 0:
+            return json.loads(self.output.splitlines()[-1]), ""
+        log.write_text(self.errors)
+        return None, f"failed, see {log}" if self.code is not None else f"was ended {limit}"
 
 
 class Tree:

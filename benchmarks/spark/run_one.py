@@ -93,15 +93,10 @@ def run(parameters: Parameters, folder: Path) -> Figures:
 def _stream(spark: SparkSession, parameters: Parameters, source: Path, folder: Path) -> Figures:
     """Run the query to the end of its input, or to the limit."""
     setting = SETTINGS[parameters.setting]
-    frames = {
-        stream: spark.readStream.schema(data.DDL)
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(source / stream))
-        for stream in setting.names
-    }
+    frames = data.streams(spark, source, setting.names)
     start = time.perf_counter()
     query = (
-        joined(parameters.system, frames, setting.window_seconds)
+        joined(parameters.system, frames, f"{setting.window_seconds} seconds")
         .writeStream.format("noop")
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)

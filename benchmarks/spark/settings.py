@@ -14,7 +14,7 @@ class Setting:
 
     `rows` are those of one stream in one micro-batch, `rate` its rows per second of event time.
     Keys are uniform; `hot` of all rows have key 0 instead. Micro-batches count after the first
-    `warm`.
+    `warm`. The last one has `burst` times the rows, in the same time.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Setting:
     hot: float = 0.0
     limit_seconds: int = 300
     streams: int = 2
+    burst: int = 1
 
     @property
     def names(self) -> tuple[str, ...]:

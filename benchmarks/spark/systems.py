@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -95,14 +97,28 @@ def session(name: str, cores: int, memory: str, folder: str) -> SparkSession:
     return builder.getOrCreate()
 
 
-def joined(name: str, frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
+@contextmanager
+def arena_of_its_own(name: str) -> Iterator[dict[str, str]]:
+    """Where windrow keeps its states meanwhile: in the usual place, but nothing is left there."""
+    if SYSTEMS[name].native:
+        yield {}
+        return
+    from windrow.spark import arenas
+    from windrow.spark import session as settings
+
+    place = arenas.default_directory()
+    with tempfile.TemporaryDirectory(prefix="windrow-bench-arena-", dir=place) as folder:
+        yield {settings.ARENA: folder}
+
+
+def joined(name: str, frames: Mapping[str, DataFrame], window: str) -> DataFrame:
     """The system's join of streams, by name, on `key`, with all `ts` at most the window apart."""
     if SYSTEMS[name].native:
-        return _native(frames, window_seconds)
+        return _native(frames, window)
     import windrow as wr
 
     streams = [
-        wr.stream(frame, name=side, key="key", time="ts", window=f"{window_seconds} seconds")
+        wr.stream(frame, name=side, key="key", time="ts", window=window)
         for side, frame in frames.items()
     ]
     if name == "no-join":
@@ -110,12 +126,12 @@ def joined(name: str, frames: Mapping[str, DataFrame], window_seconds: int) -> D
 
         return without_join.path(*streams)
     if SYSTEMS[name].chained:
-        return _chained(streams, window_seconds)
+        return _chained(streams, window)
     result: DataFrame = wr.join(*streams, order=SYSTEMS[name].order)
     return result
 
 
-def _chained(streams: Sequence[Stream], window_seconds: int) -> DataFrame:
+def _chained(streams: Sequence[Stream], window: str) -> DataFrame:
     """Windrow's joins of two streams, each on what the one before it has found.
 
     A found row has the largest time of what is in it, and stays for a window from there. That what
@@ -128,7 +144,6 @@ def _chained(streams: Sequence[Stream], window_seconds: int) -> DataFrame:
     paths = [f"found.{one.name}", f"found.{two.name}"]
     for other in others:
         key = f"{paths[0].removeprefix('found.')}.key"
-        window = f"{window_seconds} seconds"
         before = wr.stream(found, name="found", key=key, time="ts", window=window)
         within = [f"{other.name}.ts <= {path}.ts + INTERVAL {window}" for path in paths]
         found = wr.join(before, other, condition=" AND ".join(within))
@@ -136,7 +151,7 @@ def _chained(streams: Sequence[Stream], window_seconds: int) -> DataFrame:
     return found
 
 
-def _native(frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
+def _native(frames: Mapping[str, DataFrame], window: str) -> DataFrame:
     """Spark's own joins, each with the range of every pair.
 
     A stream that is joined may have one event time only. So of what a join has found, the first
@@ -145,14 +160,14 @@ def _native(frames: Mapping[str, DataFrame], window_seconds: int) -> DataFrame:
     from pyspark.sql import functions
     from pyspark.sql.functions import col
 
-    window = functions.expr(f"INTERVAL {window_seconds} SECONDS")
+    near = functions.expr(f"INTERVAL {window}")
     first, *others = frames
     result, before = _prefixed(frames[first], first), [first]
     for name in others:
         condition = col(f"{first}_key") == col(f"{name}_key")
         for other in before:
             its, mine = col(f"{other}_ts"), col(f"{name}_ts")
-            condition = condition & (its >= mine - window) & (its <= mine + window)
+            condition = condition & (its >= mine - near) & (its <= mine + near)
         if len(before) > 1:
             plain = functions.timestamp_micros(functions.unix_micros(f"{before[-1]}_ts"))
             result = result.withColumn(f"{before[-1]}_ts", plain)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from windrow import duration
 from windrow.cost import paper4
 from windrow.cost.optimizer import MICROS, Choice, Statistics
-from windrow.model import CountWindow, JoinPlan, Stream
+from windrow.model import LARGEST_MICROS, CountWindow, DataMemory, JoinPlan, Strategy, Stream
+from windrow.operators.gate.spilling import WORTH
+from windrow.operators.gate.strategies import Known, Prices, choice, needs
 
 
 @dataclass(frozen=True)
@@ -38,10 +41,13 @@ class Explanation:
             lines.append(f"  where {plan.condition}")
         lines.append(f"algorithm: {choice.algorithm}, {choice.reason}")
         layout = choice.layout
-        expected = f", about {layout.expected:,} live tuples expected" if self.statistics else ""
+        known = self.statistics is not None and plan.memory is None
+        expected = f", about {layout.expected:,} live tuples expected" if known else ""
         lines.append(f"state: {layout.structure}, {layout.parts} parts{expected}")
         if len(plan.streams) > 2:
             lines.append(_probing(plan, self.statistics))
+        if plan.memory is not None:
+            lines += _memory(plan, plan.memory, in_process=self.statistics is not None)
         if plan.ordered:
             lines += _order(plan)
             if self.statistics is not None and len(plan.streams) == 2:
@@ -61,6 +67,8 @@ def _stream(stream: Stream) -> str:
         window = f", window {duration.show(stream.window.micros)}"
     origin = {"given": "", "watermark": " by its watermark", "default": " by default"}
     late = f", lateness {duration.show(stream.lateness)}{origin[stream.lateness_from]}"
+    if stream.lateness >= LARGEST_MICROS:
+        late = ", no row is late"
     if stream.max_ahead is not None:
         late += f", at most {duration.show(stream.max_ahead, years=True)} ahead of the clock"
     beats = f", beats where {stream.beats}" if stream.beats is not None else ""
@@ -98,12 +106,74 @@ def _probing(plan: JoinPlan, statistics: Statistics | None) -> str:
     names = [stream.name for stream in plan.streams]
     if statistics is None:
         return "probing: by the matches that each bucket finds, fewest first"
-    expected = sorted(zip(statistics.matches(plan), names, strict=True))
-    if plan.how in ("semi", "anti"):
-        # One result of a row of the first stream is all that is wanted.
-        expected.sort(key=lambda pair: pair[1] != names[0])
-    order = ", then ".join(f"{name} ({matches:.3g} matches)" for matches, name in expected)
+    matches = statistics.matches(plan)
+    # Of semi and anti joins, one result of a row of the first stream is all that is wanted.
+    first = 0 if plan.how in ("semi", "anti") else None
+    ranked = sorted(range(len(names)), key=lambda at: (at != first, matches[at], at))
+    order = ", then ".join(f"{names[at]} ({matches[at]:.3g} matches)" for at in ranked)
     return f"probing: {order}, and anew by what is found"
+
+
+# -- memory that follows the data ------------------------------------------------------------
+
+
+WAYS: dict[Strategy, str] = {
+    "data": "the join stores what partners still to come may need",
+    "msf": "input is sorted in memory first, so results come late, in the order of the key",
+    "dbf": f"streams that are ahead by {WORTH} times the disk's time wait on disk",
+    "hybrid": "input is sorted in memory first, then streams that run ahead wait on disk",
+}
+
+
+def _memory(plan: JoinPlan, memory: DataMemory, in_process: bool) -> list[str]:
+    """What is given of the streams, what that comes to, and what is found out."""
+    names = [stream.name for stream in plan.streams]
+    lines = [f"memory: follows the data; {memory.strategy}, {WAYS[memory.strategy]}"]
+    if memory.limit is not None and memory.strategy == "data":
+        lines = ["memory: follows the data; the strategy is picked anew after each batch"]
+    given, missing = _given(memory, names)
+    if given:
+        lines.append(f"  given: {'; '.join(given)}")
+    if missing:
+        lines.append(f"  found out while rows come: {', '.join(missing)}")
+    if memory.strategy != "data" and (memory.lag or memory.rate):
+        lines.append("  lag and rate do not hold behind rows that wait, so they are found out, too")
+    known = Known.of(memory, names)
+    if known is not None and memory.strategy == "data":
+        most = [f"{known.stored('data', i):,} of {name}" for i, name in enumerate(names)]
+        lines.append(f"  M, by Equation (8): {', '.join(most)}")
+    if memory.limit is not None:
+        lines.append(f"  limit: {memory.limit:,} bytes, at which the oldest rows leave, counted")
+        if known is not None and in_process and memory.strategy == "data":
+            lines.append(f"  {_picked(plan, known, memory.limit)}")
+    return lines
+
+
+def _given(memory: DataMemory, names: list[str]) -> tuple[list[str], list[str]]:
+    """What is given, in words, and what is not."""
+    pairs = {f"{i} to {j}": memory.lag.get((i, j)) for i in names for j in names if i != j}
+    facts: dict[str, dict[str, Any]] = {
+        "k": {name: memory.k.get(name) for name in names},
+        "lag": pairs,
+        "rate": {name: memory.rate.get(name) for name in names},
+        "multiplicity": {name: memory.multiplicity.get(name) for name in names},
+    }
+    given, missing = [], []
+    for what, numbers in facts.items():
+        said = [f"{name} {each:,g}" for name, each in numbers.items() if each is not None]
+        if said:
+            given.append(f"{what} of {', '.join(said)}")
+        if len(said) < len(numbers) and (what != "multiplicity" or memory.limit is not None):
+            missing.append(what if not said else f"the rest of {what}")
+    return given, missing
+
+
+def _picked(plan: JoinPlan, known: Known, limit: int) -> str:
+    """Which strategy a limit begins with, and why."""
+    rows = [stream.data.nbytes / max(1, stream.data.num_rows) for stream in plan.streams]
+    needed = needs(known, Prices.of_rows(rows), [False] * len(rows))
+    asked = ", ".join(f"{strategy} {bytes_:,}" for strategy, bytes_ in needed.items())
+    return f"by what is given, bytes: {asked}; so it begins with {choice(needed, limit)}"
 
 
 # -- order -----------------------------------------------------------------------------------

@@ -17,7 +17,13 @@ from windrow.duration import moment
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from windrow.spark.tools.inspection import Inspection, KeptJoin, KeptStream, Stored
+    from windrow.spark.tools.inspection import (
+        Inspection,
+        KeptJoin,
+        KeptStream,
+        Remembered,
+        Stored,
+    )
 
 #: Columns of text where there is no terminal to ask: enough for a bucket in one line.
 WIDTH = 132
@@ -62,9 +68,13 @@ def _buckets(join: KeptJoin) -> Table:
     table = _table("bucket", "stream", "oldest", "newest", "progress")
     for heading in ("live", "rows", "chunks", "bytes"):
         table.add_column(heading, justify="right")
+    if join.memory is not None:
+        for heading in ("scrambling", "to stay"):
+            table.add_column(heading, justify="right")
     for bucket in join.buckets:
         for name, stored in bucket.stored.items():
-            table.add_row(str(bucket.bucket), Text(name), *_figures(stored))
+            known = _remembered(bucket.remembered.get(name))
+            table.add_row(str(bucket.bucket), Text(name), *_figures(stored), *known)
     for stream in join.streams:
         table.add_row("all", Text(stream.name), *_figures(stream.total), style="bold")
     return table
@@ -83,8 +93,17 @@ def _figures(stored: Stored) -> tuple[str, ...]:
     return (*times, *counts, decimal(stored.bytes))
 
 
+def _remembered(found: Remembered | None) -> tuple[str, ...]:
+    """What is known of a stream where memory follows the data."""
+    if found is None:
+        return ()
+    return f"{found.scrambling:,}", "all" if found.memory is None else f"{found.memory:,}"
+
+
 def window(stream: KeptStream) -> str:
     """A stream's window in words."""
+    if stream.reach is None and stream.count is None:
+        return "follows the data"
     if stream.reach is None:
         return f"{stream.count:,} rows per {stream.per}"
     return duration.show(stream.reach)

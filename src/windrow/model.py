@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from windrow.dialect import TABLES, Dialect
 
@@ -282,9 +282,10 @@ class Metrics:
     Of memory that follows the data: the `scrambling` factors so far and how many tuples are to stay
     (`memory`; 0: all, since it is not known yet). Of those that are `waiting` under "dbf" and
     "hybrid", `spilled` are on disk; `waiting_bytes` and `peak_waiting` leave them out. A `limit`
-    has `forced` tuples out; tuples and moments have `broken` given bounds. `accuracy` is the share
-    of `producible` results that were `produced`, of a sample of at most 2,048 keys, before the
-    condition.
+    has `forced` tuples out; under one, `strategy` is what the manager has picked, which asks for
+    `asked_bytes`, and it has picked anew as often as it has `switches`. Tuples and moments have
+    `broken` given bounds. `accuracy` is the share of `producible` results that were `produced`, of
+    a sample of at most 2,048 keys, before the condition.
     """
 
     batches: int = 0
@@ -329,8 +330,16 @@ class Metrics:
     spilled: dict[str, int] = field(default_factory=dict)
     forced: dict[str, int] = field(default_factory=dict)
     broken: dict[str, int] = field(default_factory=dict)
+    strategy_number: int = 0
+    asked_bytes: int = 0
     produced: int = 0
     producible: int = 0
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What was picked under a limit of memory; None without one."""
+        found: tuple[Strategy, ...] = get_args(Strategy)
+        return found[self.strategy_number - 1] if self.strategy_number else None
 
     @property
     def accuracy(self) -> float | None:

@@ -21,12 +21,11 @@ from windrow.model import (
     Stream,
     WindrowError,
 )
+from windrow.operators.keys import DIGITS
 
 WORDS = ("window", *get_args(Strategy))
 #: Bytes of a unit, in words.
 UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-#: Digits of a decimal that fit a word of 64 bits.
-DIGITS = 18
 
 
 def data(
@@ -49,7 +48,8 @@ def data(
     multiplicity: the most tuples of one key.
     limit: bytes that the buffers of all streams may have, such as "64 MB". At the limit results are
         lost, and counted.
-    strategy: "data", "msf", "dbf" or "hybrid", as the words of `memory=` alone.
+    strategy: "data", "msf", "dbf" or "hybrid", as the words of `memory=` alone. With a limit,
+        "data" lets the manager pick one, and anew after each batch.
 
     All are bounds, of whole streams. With k, rates and lags of all streams, results are complete;
     what is not given is found out while the streams come.
@@ -222,6 +222,11 @@ def _all_given(plan: JoinPlan, memory: DataMemory) -> None:
     )
     if memory.limit is not None:
         raise WindrowError(f"{why}, and a limit evicts what is still needed; leave limit out")
+    if memory.strategy != "data":
+        raise WindrowError(
+            f"{why}; bounds of lags and rates do not hold behind strategy={memory.strategy!r}, "
+            "which lets rows wait; use 'data', or how='inner'"
+        )
     names = [stream.name for stream in plan.streams]
     pairs = [(i, j) for i in names for j in names if i != j]
     missing = [f"k[{name!r}]" for name in names if name not in memory.k]

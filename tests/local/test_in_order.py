@@ -317,6 +317,14 @@ def test_the_largest_of_the_pairs_counts_where_windows_differ():
     assert rates.load() == pytest.approx(0.001 * 60 * 10, rel=0.01)
 
 
+def test_the_load_of_three_streams_is_the_sum_over_their_pairs():
+    """10, 1 and 2 tuples a second: c times 60 * 10 + 60 * 20 + 40 * 2."""
+    c, rates = 0.0002, Rates([60 * SECOND, 20 * SECOND, 40 * SECOND])
+    for second in range(400):
+        rates.observe([10, 1, 2], second * SECOND, c * 100, 100)
+    assert rates.load() == pytest.approx(c * (600 + 1200 + 80), rel=0.01)
+
+
 # -- in words ----------------------------------------------------------------------------------
 
 

@@ -8,13 +8,14 @@ from typing import get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.api import local_join
-from windrow.model import Algorithm, Invalidation, TimeWindow
+from windrow.model import Algorithm, Invalidation
 from windrow.operators.progress import of_the_others
 from windrow.testing import (
     KEY_KINDS,
@@ -22,7 +23,6 @@ from windrow.testing import (
     duckdb_join,
     many_cases,
     naive_batches,
-    naive_join,
 )
 
 HOWS = ("inner", "left", "semi", "anti")
@@ -73,9 +73,15 @@ def test_any_way_to_any_answer(how, same_as_oracle, case, **way):
 
 
 @pytest.mark.parametrize("how", HOWS)
-@given(case=many_cases(count_windows=True), batch_rows=st.none() | st.integers(1, 8))
-def test_count_windows(how, same_as_oracle, case, batch_rows):
-    same_as_oracle(replace(case, how=how), {"batch_rows": batch_rows})
+@given(
+    case=many_cases(count_windows=True),
+    batch_rows=st.none() | st.integers(1, 8),
+    order=st.sampled_from(ORDERS),
+)
+def test_count_windows(how, same_as_oracle, case, batch_rows, order):
+    # A row that a count keeps may leave alone at any time: its order is refused.
+    order = order if how == "inner" else "none"
+    same_as_oracle(replace(case, how=how), {"batch_rows": batch_rows, "order": order})
 
 
 @pytest.mark.parametrize("order", ORDERS[1:])
@@ -95,27 +101,25 @@ def test_every_key_type(kind, same_as_oracle, data):
     same_as_oracle(case, {}, {"batch_rows": 2, "buckets": 3}, {"algorithm": "nested-loops"})
 
 
-@given(case=many_cases(counts=[3, 4], late=True), batch_rows=st.integers(1, 4))
-def test_late_rows_are_kept(join, case, batch_rows):
-    expected, late = naive_batches(
-        *case.streams, how=case.how, closed=case.closed, late="keep", batch_rows=batch_rows
-    )
-    result = join(case, late="keep", batch_rows=batch_rows)
+@given(
+    case=many_cases(counts=[3, 4], late=True) | many_cases(counts=[3], late=True, beats=True),
+    batch_rows=st.integers(1, 4),
+    order=st.sampled_from(ORDERS),
+    bad=st.sampled_from(["drop", "keep"]),
+)
+def test_late_and_bad_rows_are_kept(join, case, batch_rows, order, bad):
+    """With an order, too."""
+    kept = {"late": "keep", "bad": bad, "batch_rows": batch_rows}
+    expected, late = naive_batches(*case.streams, how=case.how, closed=case.closed, **kept)
+    result = join(case, order=order, **kept)
     assert_same_rows(result, expected)
+    times = result.filter(pc.is_in(result["kind"], pa.array(["match", "unmatched"])))["ts"]
+    if order != "none":
+        assert times.cast(pa.int64()).to_pylist() == sorted(times.cast(pa.int64()).to_pylist())
     assert wr.metrics(result).late == {name: len(rows) for name, rows in late.items()}
 
 
-# -- conditions ------------------------------------------------------------------------------
-
-
-CONDITIONS = (
-    ("a.v < b.v", lambda a, b, c: a["v"] < b["v"]),
-    ("a.v <> 2 AND c.v > 0", lambda a, b, c: a["v"] != 2 and c["v"] > 0),
-    ("(a.v <= b.v AND (b.v <= c.v)) AND a.v >= 1", lambda a, b, c: 1 <= a["v"] <= b["v"] <= c["v"]),
-    ("a.v + b.v = c.v OR a.v = c.v", lambda a, b, c: c["v"] in (a["v"], a["v"] + b["v"])),
-    ("b.v = 1 AND a.v <> c.v AND b.v < a.v", lambda a, b, c: b["v"] == 1 < a["v"] != c["v"]),
-    ("FALSE AND a.v = b.v", lambda a, b, c: False),
-)
+# -- batches by hand ------------------------------------------------------------------------
 
 
 @st.composite
@@ -142,67 +146,14 @@ def fed(join, shares):
         at = [min(stop, len(t)) for (_, stop), t in zip(ranges, join.tables, strict=True)]
 
 
-@pytest.mark.parametrize(("text", "holds"), CONDITIONS, ids=[text for text, _ in CONDITIONS])
-@pytest.mark.parametrize("how", HOWS)
-@settings(max_examples=max(settings().max_examples // 2, 5))
-@given(
-    drawn=valued(),
-    order=st.sampled_from(ORDERS),
-    algorithm=st.sampled_from(["hash", "nested-loops"]),
-)
-def test_conditions(how, text, holds, drawn, order, algorithm):
-    sides, shares = drawn
-    plan = wr.plan(*sides, how=how, condition=text, order=order, algorithm=algorithm)
-    join = local_join(plan)
-    # Few partial combinations at a time, and few matches: the search stops everywhere.
-    out = join.join._task.out
-    out = out._replace(matches=out.matches[:, :2], partials=out.partials[:, :2])
-    join.join._task = join.join._task._replace(out=out)
-    result = pa.concat_tables(list(fed(join, shares)))
-    assert_same_rows(result, naive_join(*sides, how=how, condition=holds))
-
-
-@pytest.mark.parametrize("per", ["key", "stream"])
-@pytest.mark.parametrize("how", HOWS)
-@given(drawn=valued(windows=[None]), counts=st.tuples(*[st.integers(1, 3)] * 3))
-def test_mute_rows_count(how, per, drawn, counts):
-    """A row that fails the part of the condition about its stream has its place in its window."""
-    sides, shares = drawn
-    windows = [*(wr.rows(n, per) for n in counts[:2]), TimeWindow(counts[2])]
-    sides = [replace(side, window=window) for side, window in zip(sides, windows, strict=True)]
-    join = local_join(wr.plan(*sides, how=how, condition="a.v <> 1 AND b.v < 2 AND c.v <= a.v"))
-    result = pa.concat_tables(list(fed(join, shares)))
-    holds = lambda a, b, c: a["v"] != 1 and b["v"] < 2 and c["v"] <= a["v"]  # noqa: E731
-    assert_same_rows(result, naive_join(*sides, how=how, condition=holds))
-
-
-def test_a_part_about_one_stream_is_asked_once_a_row():
-    """Rows that fail it are not stored and do not probe."""
-    sides = [stream(name, [(1, at, at % 4) for at in range(100)], 1000) for name in "abc"]
-    result = wr.join(*sides, condition="a.v = 0 AND b.v = 1 AND c.v = 2")
-    figures = wr.metrics(result)
-    assert figures.inserted == {"a": 25, "b": 25, "c": 25}
-    assert figures.tuples == {"a": 100, "b": 100, "c": 100}
-    assert figures.candidates == figures.matches == result.num_rows == 25**3
-
-
-@pytest.mark.parametrize("algorithm", ["hash", "nested-loops"])
-def test_a_part_about_two_streams_is_asked_before_the_third_is_searched(algorithm):
-    """200 rows of one key in each stream would make eight million candidates; 200 pairs hold."""
-    rows = [(1, at, at) for at in range(200)]
-    sides = [stream(name, rows, 1000) for name in "abc"]
-    result = wr.join(*sides, condition="a.v = b.v AND b.v = c.v", algorithm=algorithm)
-    assert sorted(numbers(result, sides)) == [(at, at, at) for at in range(200)]
-    assert wr.metrics(result).candidates < 3 * 200 * 200
-
-
 # -- when rows of the first stream leave alone -----------------------------------------------
 
 
 def gone_by(sides, arrived, progress):
     """The unmatched rows of s1 that can be in no result any more, by the definition.
 
-    One other stream has no tuple for such a row that can still be in a result, and sends none.
+    One other stream has no tuple for such a row that can still be in a result, and sends none; or
+    all others have passed its reach.
     """
     reaches = [side.window.micros for side in sides]
     rows = [
@@ -216,6 +167,8 @@ def gone_by(sides, arrived, progress):
 
     found = set()
     for x in rows[0]:
+        if x[1] + reaches[0] < of_the_others(progress, 0):
+            found.add(x[2])
         for other in range(1, len(sides)):
             passed = of_the_others(progress, other)
             alive = [y for y in rows[other] if y[1] + reaches[other] >= passed]
@@ -251,12 +204,11 @@ def test_a_row_leaves_alone_as_soon_as_it_can(how, algorithm, drawn):
 
 
 def test_a_row_without_a_partner_in_one_stream_does_not_wait_for_the_slowest():
-    """b has passed row 0 of a, with nothing for it; c has sent nothing yet."""
+    """b has passed row 0 of a, with nothing for it; c is still at the beginning."""
     a, b = stream("a", [(1, 0), (2, 1)], 10), stream("b", [(2, 2), (3, 11)], 10)
-    c = stream("c", [(9, 0)], 10)
+    c = stream("c", [(9, 0), (9, 50)], 10)
     join = local_join(wr.plan(a, b, c, how="left"))
-    [first, *_] = fed(join, [(2, 2, 1)])
-    assert numbers(first, (a, b, c)) == [(0, None, None)]
+    assert numbers(next(fed(join, [(2, 2, 1)])), (a, b, c)) == [(0, None, None)]
     assert join.figures().live_rows["a"] == 1
 
 
@@ -276,13 +228,42 @@ def test_the_stream_with_fewest_matches_is_probed_first():
     assert_same_rows(result, duckdb_join(a, b, c))
 
 
-def test_explain_says_the_order_of_probing():
-    a = stream("a", [(key, key) for key in range(1000)], 10)
-    b = stream("b", [(key, key) for key in range(1000)], 1000)
-    c = stream("c", [(key, key) for key in range(0, 1000, 10)], 1000)
-    assert "probing: a (" in str(wr.explain(a, b, c))
-    assert str(wr.explain(a, b, c, how="semi")).index("probing: a (")
+@pytest.mark.parametrize("how", HOWS)
+def test_the_order_that_explain_says_is_the_one_used(how):
+    """Of the first row on: c is asked first, or s1 where one result of its rows is enough."""
+    keys = [(key % 20, key) for key in range(1000)]
+    a, b = stream("a", keys, 500), stream("b", keys, 1000)
+    c = stream("c", keys[::100], 1000)
+    expected = {"inner": "cab", "left": "cab", "semi": "acb", "anti": "acb"}[how]
+    said = str(wr.explain(a, b, c, how=how))
+    order = [said.index(f"{name} (", said.index("probing: ")) for name in expected]
+    assert order == sorted(order)
+    join = local_join(wr.plan(a, b, c, how=how))
+    next(fed(join, [(1, 1, 1)]))
+    used = ["".join("abc"[stream] for stream in row) for row in join.join._task.probing.order]
+    assert used == [name + expected.replace(name, "") for name in "abc"]
+
+
+def test_explain_has_no_order_of_probing_for_two():
+    a, b = stream("a", [(1, 1)], 10), stream("b", [(1, 1)], 10)
     assert "probing" not in str(wr.explain(a, b))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_wrong_order_costs_few_comparisons(known):
+    """Half of c has the hot key, but far too late: what is expected is soon put right.
+
+    So it is where nothing is expected.
+    """
+    hot = [(1, at) for at in range(1000)]
+    a, b = stream("a", hot, 1000), stream("b", hot[::8], 1000)
+    c = stream("c", [(2, at) for at in range(1000)] + [(1, 5000)] * 1000, 1000)
+    join = local_join(wr.plan(a, b, c))
+    assert join.join.search.expected[1] < join.join.search.expected[2]
+    if not known:
+        join.join.search.expected = (0.0,) * 3
+    assert join.run().num_rows == 0
+    assert join.figures().comparisons < 2000
 
 
 # -- bounds ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from itertools import product
 import pyarrow as pa
 
 import windrow as wr
-from windrow.testing.ordering import arrivals_over, keys_of, lag, scrambling_factor
+from windrow.testing.ordering import keys_of, lag, scrambling_factor
 
 NAMES = "abcdef"
 
@@ -47,24 +47,29 @@ def truth(arrivals, streams, keys=None):
     """All that may be given of these streams, exactly, with hindsight."""
     numbers = range(streams)
     k = [scrambling_factor(keys_of(arrivals, each)) for each in numbers]
-    lags, rates = {}, dict.fromkeys(NAMES[:streams], 1.0)
+    lags = {}
     for i, j in product(numbers, numbers):
         if i == j:
             continue
         found = [lag(arrivals, i, j, after) for after in range(1, len(arrivals) + 1)]
         lags[NAMES[i], NAMES[j]] = max((each for each in found if each is not None), default=0)
-    # One ratio for all pairs: the largest number of arrivals over k_j of the others, by k_j.
-    most = [
-        arrivals_over(arrivals, i, j, k[j]) / k[j]
-        for i, j in product(numbers, numbers)
-        if i != j and k[j]
-    ]
     return {
         "k": {NAMES[each]: k[each] for each in numbers},
         "lag": lags,
-        "rate": rates,
-        "steepest": max(most, default=1.0),
+        "rate": dict.fromkeys(NAMES[:streams], 1.0),
     }
+
+
+def as_fed(arrivals, batch_rows):
+    """The order in which they come when so many rows of each stream come at a time."""
+    if batch_rows is None:
+        return arrivals
+    numbers, batches = Counter(), []
+    for stream, _ in arrivals:
+        batches.append(numbers[stream] // batch_rows)
+        numbers[stream] += 1
+    # Sorting keeps the order within a batch.
+    return [each for _, each in sorted(zip(batches, arrivals, strict=True), key=lambda at: at[0])]
 
 
 def expected(arrivals, streams):

@@ -1,14 +1,16 @@
 """Joins whose memory follows the data: complete where bounds are given, never a wrong row."""
 
+from itertools import count
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow as wr
 from windrow.state import memory, ordering
-from windrow.testing.ordering import scrambled
+from windrow.testing.ordering import arrivals_over, scrambled
 
-from .streams import NAMES, expected, results, streams_of, tables, truth
+from .streams import NAMES, as_fed, expected, results, streams_of, tables, truth
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +38,17 @@ def test_results_are_complete_with_true_scrambling_factors(data, streams, batch_
 
 
 def everything(arrivals, streams):
-    """Bounds of all: k, lags, and the rate that each pair needs, as one ratio."""
+    """Bounds of all: k, lags, and rates."""
     known = truth(arrivals, streams)
-    # With equal rates `over` is k_j, so k is raised to what may arrive over it.
-    steepest = max(1, -(-known["steepest"] // 1))
-    k = {name: int(steepest * each) for name, each in known["k"].items()}
+    # With equal rates `over` is k_j, so k is raised until no more of the others arrive over it.
+    k = {}
+    for j, (name, least) in enumerate(known["k"].items()):
+        others = [i for i in range(streams) if i != j]
+        k[name] = next(
+            most
+            for most in count(least)
+            if all(arrivals_over(arrivals, i, j, most) <= most for i in others)
+        )
     return {"k": k, "lag": known["lag"], "rate": known["rate"]}
 
 
@@ -66,9 +74,17 @@ def test_with_all_bounds_given_unmatched_rows_leave_once(data, streams, batch_ro
     joined = wr.join(
         *streams_of(tables(arrivals, streams)),
         how=how,
-        memory=wr.data(**everything(arrivals, streams)),
+        memory=wr.data(**everything(as_fed(arrivals, batch_rows), streams)),
         batch_rows=batch_rows,
     )
     found = expected(arrivals, streams) if how == "inner" else outer(arrivals, streams, how)
     assert results(joined, streams) == found
     assert wr.metrics(joined).broken == dict.fromkeys(NAMES[:streams], 0)
+
+
+def test_a_key_that_is_not_ordered_is_warned_of_once(recwarn):
+    """However many batches say so, of the stream that it is."""
+    keys = [at + 30_000 * (at % 2) for at in range(12_000)]
+    arrivals = [each for at, key in enumerate(keys) for each in ((0, key), (1, at))]
+    wr.join(*streams_of(tables(arrivals, 2)), memory="data", batch_rows=1000)
+    assert [str(each.message).partition(":")[0] for each in recwarn] == ["stream 'a'"]

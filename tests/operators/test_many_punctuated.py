@@ -69,15 +69,30 @@ def test_in_order(order, case, batch_rows):
     assert times == sorted(times)
 
 
-@given(case=many_punctuated_cases(counts=[3, 4]), batch_rows=BATCHES, data=st.data())
-def test_a_condition(case, batch_rows, data):
-    asked = {**case.options, "condition": "a.v <> b.v AND c.v >= a.v AND b.v < 7"}
-    result = wr.join(*case.streams, **asked, batch_rows=batch_rows)
+CONDITIONS = {
+    "b.v < 7 AND c.v <> 2": lambda a, b, c, *_: b["v"] < 7 and c["v"] != 2,
+    "a.v <> b.v AND c.v >= a.v AND b.v < 7": lambda a, b, c, *_: (
+        b["v"] != a["v"] <= c["v"] and b["v"] < 7
+    ),
+    "c.v >= b.v AND a.v + b.v > c.v": lambda a, b, c, *_: b["v"] <= c["v"] < a["v"] + b["v"],
+}
 
-    def holds(a, b, c, *_):
-        return a["v"] != b["v"] and c["v"] >= a["v"] and b["v"] < 7
 
-    assert_same_rows(result, naive_join(*case.streams, **case.options, condition=holds))
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("condition", CONDITIONS)
+@given(data=st.data(), batch_rows=BATCHES, order=st.sampled_from(ORDERS), early=st.booleans())
+def test_conditions(how, condition, data, batch_rows, order, early):
+    """Of one, two and three streams, asked early or at the end."""
+    case = data.draw(many_punctuated_cases(counts=[3, 4], hows=[how]))
+    asked = {**case.options, "condition": condition, "order": order}
+    join = local_join(wr.plan(*case.streams, **asked, batch_rows=batch_rows))
+    if early:
+        out = join.join._task.out
+        out = out._replace(matches=out.matches[:, :2], partials=out.partials[:, :2])
+        join.join._task = join.join._task._replace(out=out)
+        join.join.search.worthwhile = 0
+    expected = naive_join(*case.streams, **case.options, condition=CONDITIONS[condition])
+    assert_same_rows(join.run(), expected)
 
 
 @given(case=many_punctuated_cases(counts=COUNTS, text_keys=False), batch_rows=BATCHES)

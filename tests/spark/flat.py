@@ -29,6 +29,8 @@ STRETCHES = (
 OPEN = 1_000_003
 #: A key is over so many batches after it was first there.
 LIFE = 5
+#: And so many batches ahead is a stream whose keys are in order.
+AHEAD = 50
 
 
 def mood(stream, batch):
@@ -75,6 +77,21 @@ def stream_rows(stream, batches, ending, busy=False):
     return rows, stops
 
 
+def ordered_rows(stream, batches):
+    """The same with keys in order, more or less; the first stream is ahead of the others."""
+    rows, stops = [], []
+    for batch in range(batches):
+        now, does = START + batch * STEP, mood(stream, batch)
+        if does != "silent":
+            at = now - 50 * STEP if does == "late" else now
+            first = 3 * (batch + AHEAD * (stream == 0))
+            keys = [None if does == "null" else first + place for place in (1, 4, 0)]
+            rows += [(key, at + 10 * place, False) for place, key in enumerate(keys)]
+        stops.append(len(rows))
+    rows.append((0, START + batches * STEP, False))
+    return rows, stops
+
+
 def table(rows):
     return pa.table(
         {
@@ -91,7 +108,12 @@ def feeds(case, how, batches, streams=2):
     options, choices = case
     ending = "ends" in options
     busy = ending and options.get("window") is not None
-    made = [stream_rows(side, batches, ending, busy) for side in range(streams)]
+    made = [
+        ordered_rows(side, batches)
+        if "memory" in choices
+        else stream_rows(side, batches, ending, busy)
+        for side in range(streams)
+    ]
     options = {"key": "k", "time": "t", "lateness": "1 millisecond", **options}
     sides = [
         wr.stream(table(rows), name=name, **options)
@@ -141,7 +163,7 @@ def kept_in_log(run):
     for side in range(len(directory.next_rows)):
         found[f"chunks {side}"] = len(directory.of(side))
         found[f"rows in chunks {side}"] = sum(entry.rows for entry in directory.of(side))
-    for kind in ("matched", "removed", "flags", "taken", "held"):
+    for kind in ("matched", "removed", "flags", "taken", "held", "seen"):
         found[f"deltas {kind}"] = sum(delta.kind == kind for delta in directory.deltas)
     return found
 

@@ -18,6 +18,7 @@ BUCKETED = {"algorithm": "hash", "buckets": 2}
 COUNTED = {"finals": {"rows": "count(*)"}}
 RANGE = (timedelta(milliseconds=-5), timedelta(milliseconds=20))
 APART = (timedelta(milliseconds=5), timedelta(milliseconds=20))
+GIVEN = wr.data(k={"a": 20, "b": 20}, rate={"a": 1, "b": 1}, lag={("a", "b"): 200, ("b", "a"): 40})
 #: How the streams and the join are put, and for which kinds.
 OPERATORS = {
     "time list": (TIMED, {"algorithm": "hash"}, HOWS),
@@ -46,6 +47,8 @@ OPERATORS = {
     "finals alone": ({"ends": "over"}, COUNTED, ("inner", "left", "semi")),
     "ends in order": (ENDING, {"punctuate": True, "order": "filter-order"}, HOWS),
     "ends that wait": (ENDING, {"punctuate": True, "order": "sync-filter"}, HOWS),
+    "memory": ({}, {"memory": "data"}, ("inner",)),
+    "memory that is given": ({}, {"memory": GIVEN}, ("inner", "left", "semi", "anti")),
     "ends, adaptive": (ENDING, {"punctuate": True, "order": "adaptive"}, ("inner", "left")),
 }
 #: How more than two streams can be joined.
@@ -64,6 +67,7 @@ MANY = {
     "many: punctuations": (ENDING, {}, MANY_HOWS),
     "many: punctuations alone": ({"ends": "over"}, {}, ("inner", "left")),
     "many: ends": (ENDING, {"punctuate": True}, ("inner", "left")),
+    "many: memory": ({}, {"memory": "data"}, ("inner", "semi")),
     "many: finals": (ENDING, COUNTED, ("inner", "anti")),
 }
 CASES = [

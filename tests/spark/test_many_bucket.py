@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow as wr
+from windrow.operators.join import search
 from windrow.operators.results import finals
 from windrow.spark.log import finals as partial_rows
 from windrow.spark.log import renew
@@ -35,14 +36,27 @@ fewer = settings(max_examples=max(settings().max_examples // 5, 5))
 
 @pytest.fixture(autouse=True, scope="module")
 def hasty():
-    """Logs are merged and written anew at every turn, which else takes thousands of rows."""
+    """Logs are merged and written anew at every turn, which else takes thousands of rows.
+
+    So do conditions that are asked early under count windows, and a new order of probing.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(renew, "LEAST_RENEWED", 4)
         patch.setattr(Log, "MERGED_AT_ONCE", 2)
+        patch.setattr(search, "WORTHWHILE", 0)
+        patch.setattr(search, "LEAST_PATIENCE", 1)
         patch.setattr(partial_rows, "MOST_PARTIALS", 2)
         patch.setattr(finals, "LEAST_RENEWED", 3)
         patch.setattr(finals, "LEAST_MERGED", 2)
         yield
+
+
+CONDITION = "a.v <> 2 AND a.v <= b.v AND (a.v + b.v > c.v OR c.v = 3)"
+
+
+def holding(a, b, c, *_):
+    """What it says."""
+    return a["v"] != 2 and a["v"] <= b["v"] and (a["v"] + b["v"] > c["v"] or c["v"] == 3)
 
 
 def drawn(data):
@@ -78,11 +92,17 @@ def test_late_rows_are_the_same_after_a_loss(how, data):
 @fewer
 @given(data=st.data())
 def test_count_windows(how, data):
-    case = data.draw(many_cases(counts=[3, 4], hows=[how], key_kinds=KEYED, count_windows=True))
+    """In any order of rows, and with conditions of one, two and three streams."""
+    case = data.draw(
+        many_cases(counts=[3, 4], hows=[how], key_kinds=KEYED, count_windows=True, numbered=True)
+    )
     rows, losses = drawn(data)
+    condition, holds = data.draw(st.sampled_from([(None, None), (CONDITION, holding)]))
+    order = data.draw(st.sampled_from(["none", *ORDERS])) if how == "inner" else "none"
     with arenas() as folder:
-        found = run_case(case, rows, losses, folder).end()
-    assert_same_rows(found, naive_join(*case.streams, **case.options))
+        run = run_case(case, rows, losses, folder, condition=condition, order=order)
+        found = run.end()
+    assert_same_rows(found, naive_join(*case.streams, **case.options, condition=holds))
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -119,14 +139,9 @@ def test_conditions(how, data):
     """Of one stream, of two, and of three."""
     case = data.draw(many_cases(counts=[3, 4], hows=[how], key_kinds=KEYED, numbered=True))
     rows, losses = drawn(data)
-    condition = "a.v <> 2 AND a.v <= b.v AND (a.v + b.v > c.v OR c.v = 3)"
-
-    def holds(a, b, c, *_):
-        return a["v"] != 2 and a["v"] <= b["v"] and (a["v"] + b["v"] > c["v"] or c["v"] == 3)
-
     with arenas() as folder:
-        found = run_case(case, rows, losses, folder, condition=condition).finish()
-    assert_same_rows(found, naive_join(*case.streams, **case.options, condition=holds))
+        found = run_case(case, rows, losses, folder, condition=CONDITION).finish()
+    assert_same_rows(found, naive_join(*case.streams, **case.options, condition=holding))
 
 
 # -- punctuations ----------------------------------------------------------------------------
@@ -203,7 +218,8 @@ def test_and_with_punctuations_kept_and_broken(how, order, data):
     drawn_from = data.draw(st.sampled_from([many_punctuated_cases, many_broken_cases]))
     case = data.draw(drawn_from(counts=[3, 4], hows=[how]))
     rows = data.draw(st.sampled_from([1, 2, 4]))
-    plan = wr.plan(*case.streams, **case.options, order=order)
+    condition = data.draw(st.sampled_from([None, "a.v <= b.v AND b.v <> c.v"]))
+    plan = wr.plan(*case.streams, **case.options, order=order, condition=condition)
     if plan.can_end and data.draw(st.booleans()):
         plan = wr.plan(*case.streams, **case.options, finals={"n": "count(*)"})
     assert_attempts_agree(plan, rows)
@@ -212,8 +228,12 @@ def test_and_with_punctuations_kept_and_broken(how, order, data):
 @fewer
 @given(data=st.data())
 def test_and_with_count_windows(data):
-    case = data.draw(many_cases(counts=[3], key_kinds=["int64", "string"], count_windows=True))
-    assert_attempts_agree(wr.plan(*case.streams, **case.options), data.draw(st.integers(1, 4)))
+    case = data.draw(
+        many_cases(counts=[3], key_kinds=["int64", "string"], count_windows=True, numbered=True)
+    )
+    condition = data.draw(st.sampled_from([None, CONDITION]))
+    plan = wr.plan(*case.streams, **case.options, condition=condition)
+    assert_attempts_agree(plan, data.draw(st.integers(1, 4)))
 
 
 # -- fixed cases -----------------------------------------------------------------------------

@@ -46,13 +46,16 @@ class Statistics:
     rates: tuples a second of each stream, λ in the paper.
     distinct: how many equally frequent keys would make as many pairs agree: 1 / selectivity, in
         the paper's setting the distinct values. A skewed key counts as the fewer it behaves like.
+        Of many streams it is that of the two which agree most.
     rows: all the tuples there will be of each stream, where the input is finite.
+    pairs: the same as `distinct` for each two of many streams.
     ending: whether there are punctuations in the streams.
     """
 
     rates: tuple[float, ...]
     distinct: int
     rows: tuple[int, ...] | None = None
+    pairs: Mapping[tuple[int, int], int] = field(default_factory=dict, repr=False)
     ending: bool = field(default=False, repr=False)
 
     @classmethod
@@ -68,21 +71,41 @@ class Statistics:
         rows = tuple(len(ts) for ts in times)
         looked_at = [_sample(count, rng) for count in rows]
         sampled = [mine[at] for mine, at in zip(hashes, looked_at, strict=True)]
-        pairs = combinations(range(len(rows)), 2)
+        pairs = {
+            (i, k): _distinct(sampled[i], sampled[k], rows[i] + rows[k])
+            for i, k in combinations(range(len(rows)), 2)
+        }
         return cls(
             rates=tuple(_rate(ts[at], len(ts)) for ts, at in zip(times, looked_at, strict=True)),
-            distinct=min(_distinct(sampled[i], sampled[k], rows[i] + rows[k]) for i, k in pairs),
+            distinct=min(pairs.values()),
             rows=rows,
+            pairs=pairs,
         )
 
     def windows(self, plan: JoinPlan) -> tuple[float, ...]:
         """Seconds a tuple of each stream stays; no longer than the stream itself lasts."""
         return tuple(self._window(stream, reach) for stream, reach in enumerate(plan.reaches))
 
+    def distinct_of(self, one: int, two: int) -> int:
+        """How many equally frequent keys two streams behave like."""
+        return self.pairs.get((min(one, two), max(one, two)), self.distinct)
+
     def matches(self, plan: JoinPlan) -> tuple[float, ...]:
         """Stored tuples of each stream that a probe is expected to find."""
-        pairs = zip(self.rates, self.windows(plan), strict=True)
-        return tuple(rate * window / self.distinct for rate, window in pairs)
+        windows = self.windows(plan)
+        return tuple(
+            self.rates[stream] * windows[stream] * self._agreeing(stream)
+            for stream in range(len(windows))
+        )
+
+    def _agreeing(self, stream: int) -> float:
+        """The share of a stream that agrees with a tuple of any other."""
+        others = [other for other in range(len(self.rates)) if other != stream]
+        probes = sum(self.rates[other] for other in others)
+        if not probes:
+            return 1 / self.distinct
+        agree = sum(self.rates[other] / self.distinct_of(other, stream) for other in others)
+        return agree / probes
 
     def _window(self, stream: int, reach: int) -> float:
         # A reach of less than nothing (a range that excludes 0) stores next to nothing.
@@ -122,9 +145,12 @@ class Case:
         # What punctuations leave of it cannot be told beforehand.
         ending = plan.punctuated and self.statistics.ending
         expected = 0 if ending or plan.memory is not None else self.statistics.live(plan)
+        streams = len(plan.streams)
+        # Between two streams there is no order of probing to choose.
+        matches = self.statistics.matches(plan) if streams > 2 else ()
         return Choice(
             algorithm="nested-loops" if (structure, parts) == NESTED_LOOPS else "hash",
-            layout=Layout(len(plan.streams), structure, parts, expected, nodes=plan.punctuated),
+            layout=Layout(streams, structure, parts, expected, plan.punctuated, matches),
             costs=self.costs,
             reason=reason,
         )
@@ -152,13 +178,14 @@ def _costs(
     parts the tuples; buckets stay as many as they are. Of many streams the pairs' costs are added
     up, as if each tuple probed all others.
     """
-    windows, distinct = statistics.windows(plan), statistics.distinct
-    buckets = paper1.effective_buckets(plan.buckets or BUCKETS, distinct)
+    windows = statistics.windows(plan)
     costs: dict[AccessPath, float] = {"nested-loops": 0.0}
     if plan.streams[0].key is not None:
         costs |= {"hash": 0.0, "buckets": 0.0}
     for i, k in combinations(range(len(plan.streams)), 2):
         of = (statistics.rates[i], statistics.rates[k], windows[i], windows[k])
+        distinct = statistics.distinct_of(i, k)
+        buckets = paper1.effective_buckets(plan.buckets or BUCKETS, distinct)
         costs["nested-loops"] += paper1.wnl_total(*of, prices["nested-loops"])
         if "hash" in costs:
             costs["hash"] += paper1.whj_total(*of, distinct, prices["hash"])
@@ -229,11 +256,13 @@ def cheaper(case: Case) -> Choice | None:
     """Equation (1) against Equation (2); hash where they are even.
 
     Rates are means, and a burst can hold far more than the mean: nested loops are taken only
-    where they could not lose much, with a single key or a handful of rows.
+    where they could not lose much, with a single key or a handful of rows. (A key that two of many
+    streams have, and a third has not, costs hash next to nothing.)
     """
     loops, hashed = case.costs["nested-loops"], case.costs["hash"]
     rows = case.statistics.rows
-    harmless = case.statistics.distinct <= 1 or (rows is not None and max(rows) <= HANDFUL)
+    distinct = max(case.statistics.pairs.values(), default=case.statistics.distinct)
+    harmless = distinct <= 1 or (rows is not None and max(rows) <= HANDFUL)
     if loops < hashed and harmless:
         why = f"nested loops, cheaper by {_factor(hashed, loops)}"
         return case.choice(*NESTED_LOOPS, f"{why}; {_numbers(case)}")

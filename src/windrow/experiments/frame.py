@@ -37,7 +37,7 @@ from windrow.bar import Progress
 from windrow.model import WindrowError
 
 Kind = Literal["measured", "modelled"]
-Basis = Literal["counted", "wall time"]
+Basis = Literal["counted", "wall time", "thread time"]
 Numbers = Sequence[float] | npt.NDArray[Any]
 
 #: Where words stand among a paper's figures.
@@ -81,7 +81,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. `basis` says whether y is counted or timed; the plot shows which."""
+    """One pair of axes. `basis` says whether y is counted or timed; the plot shows which.
+
+    Thread time is what the processor took for the thread, which others disturb little.
+    """
 
     basis: Basis
     x_label: str

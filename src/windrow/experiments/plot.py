@@ -24,6 +24,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 BASIS: dict[Basis, str] = {
     "counted": "counted: the same on every machine",
     "wall time": "wall time: of this machine",
+    "thread time": "thread time: processor seconds of this machine",
 }
 INK = "#1f2933"
 FAINT = "#6b7785"

@@ -13,7 +13,7 @@ is bound bounds the rest: every two tuples must be within the reach of the earli
 Each level has a scan pointer, so the search can stop anywhere and go on: where a buffer is full,
 or at a level where the condition is asked. Such partial combinations are kept, with how far each
 list had come, until the condition has been asked about all of them in bulk; `extend` goes on with
-those that hold. Until then nothing expires.
+those that hold. Until then nothing that was stored goes.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from windrow.kernels.task import (
 )
 
 #: A partial combination, with n streams: their row ids (-1 where none is bound), their times, how
-#: far their lists had come, and then the stream that the tuple arrived on, its key, the first list.
-ARRIVED_ON, KEY, FIRST_LIST = range(3)
-FURTHER = 3
+#: far their lists had come, and which lists they are; then the stream that the tuple arrived on,
+#: its key, and the times between which all of a result is.
+ARRIVED_ON, KEY, OLDEST, LIMIT = range(4)
+FURTHER = 4
 
 
 def width(streams: int) -> int:
     """Numbers that a partial combination has."""
-    return 3 * streams + FURTHER
+    return 4 * streams + FURTHER
 
 
 @inlined
@@ -127,9 +128,11 @@ def set_aside(task: Task, new: Element, level: int) -> bool:
             if mark == NEVER:
                 mark = task.lists.meta[cursor[at].lst, ls.NEXT]
             partials[2 * streams + stream, n] = mark
-    at = 3 * streams
-    partials[at + ARRIVED_ON, n], partials[at + KEY, n] = new.stream, new.key
-    partials[at + FIRST_LIST, n] = cursor[1].lst - cursor[1].stream
+            partials[3 * streams + stream, n] = cursor[at].lst
+    further = 4 * streams
+    partials[further + ARRIVED_ON, n], partials[further + KEY, n] = new.stream, new.key
+    partials[further + OLDEST, n] = cursor[0].oldest
+    partials[further + LIMIT, n] = cursor[0].limit
     task.stand[0].partials = n + 1
     return True
 
@@ -201,24 +204,30 @@ def search(task: Task, new: Element) -> int:
 
 
 @kernel
-def extend(task: Task, partials: NDArray[np.int64], bound_to: int) -> int:
-    """Go on with partial combinations that are bound up to a level. FULL: a buffer is."""
+def extend(task: Task, partials: NDArray[np.int64], bound_to: int, ties: bool) -> int:
+    """Go on with partial combinations that are bound up to a level. FULL: a buffer is.
+
+    `ties`: as of `combine`.
+    """
     now, streams = task.stand[0], task.asked.shape[0]
-    further = 3 * streams
+    further = 4 * streams
     while now.extended < partials.shape[1]:
         n = now.extended
         stream = partials[further + ARRIVED_ON, n]
         key = partials[further + KEY, n]
         new = Element(stream, partials[streams + stream, n], key, partials[stream, n])
         if now.level <= bound_to:
-            bind(task, new, partials[further + FIRST_LIST, n])
+            bind(task, new, 0)
+            task.cursor[0].oldest = partials[further + OLDEST, n]
+            task.cursor[0].limit = partials[further + LIMIT, n]
             for level in range(1, streams):
                 its = task.cursor[level].stream
                 task.cursor[level].mark = partials[2 * streams + its, n]
+                task.cursor[level].lst = partials[3 * streams + its, n]
                 if level <= bound_to:
                     bound(task, level, partials[its, n], partials[streams + its, n])
             aim(task, bound_to + 1, key)
-        if combine(task, new, bound_to, False) == FULL:
+        if combine(task, new, bound_to, ties) == FULL:
             return FULL
         now.extended = n + 1
     return DONE

@@ -22,14 +22,15 @@ from windrow.kernels import lists as ls
 from windrow.kernels import ordering
 from windrow.kernels.hashing import word_of
 from windrow.kernels.jit import inlined, kernel
-from windrow.kernels.ordering import COUNT, FROM, GIVEN, TOP, K, Track
+from windrow.kernels.ordering import COUNT, FROM, GIVEN, TOP, WHEN, K, Track
 from windrow.kernels.sampling import Sample
 from windrow.kernels.steps import leave
 from windrow.kernels.task import DONE, FULL, NEVER, Task
 
 #: Of all: 0, or -1 where keys descend; arrivals until the manager looks; so many arrivals it lets
-#: pass at least, and one for so many of the steps that a look has taken.
-FLIP, DUE, LEAST, STEPS = range(4)
+#: pass at least, and one for so many of the steps that a look has taken; whether it sees a part of
+#: the keys only: then rates and lags that are given of whole streams cannot be told to be broken.
+FLIP, DUE, LEAST, STEPS, PART = range(5)
 #: Of a stream: tuples evicted because of a limit; tuples and moments that broke given bounds.
 FORCED, BROKEN = range(2)
 
@@ -41,7 +42,8 @@ class Manager(NamedTuple):
         from S_i to S_j, NEVER if nothing is.
     limit: by stream, the most tuples that may be stored.
     fixed: by stream, the tuples that stay at any time; NEVER where something is measured.
-    keep: by stream, the tuples that were to stay when it last looked; NEVER: all.
+    keep: by stream, the tuples that were to stay when it last looked; NEVER: all. Under a limit
+        also those that have come since.
     counted: by stream, FORCED and BROKEN.
     """
 
@@ -74,22 +76,38 @@ def watch(manager: Manager, stream: int, key: int) -> int:
 
 
 @inlined
+def breaks(manager: Manager, i: int, j: int, came: int, its_lag: int) -> bool:
+    """Is more than what is given? `came`: tuples of S_i that had come k_j tuples of S_j ago.
+
+    A rate is of stretches that end with an arrival of S_j, so later tuples of S_i do not count.
+    """
+    over, lag = manager.over[i, j], manager.lag[i, j]
+    broken = lag != NEVER and its_lag > lag
+    if over >= 0 and not broken:
+        standing, rings = manager.track.standing, manager.track.rings
+        latest = rings[j, standing[j, COUNT] & (rings.shape[1] - 1), WHEN]
+        by_then = ordering.search(rings[i], standing[i, FROM], standing[i, COUNT], WHEN, latest) - 1
+        broken = by_then - came > over
+    return broken
+
+
+@inlined
 def needed(manager: Manager, i: int, j: int) -> int:
     """How many tuples of S_i those of S_j still to come may need: Equation (7); NEVER: all."""
     k = manager.track.standing[i, K]
     over, lag = manager.over[i, j], manager.lag[i, j]
-    measured = True
+    known = over >= 0 and lag != NEVER
     kin = ordering.place_of_kin(manager.track, i, j, manager.scratch)
     if kin.known:
-        arrived = manager.track.standing[i, COUNT]
-        its_over, its_lag = arrived - kin.came, kin.came - kin.kin
-        if (lag != NEVER and its_lag > lag) or (over >= 0 and its_over > over):
+        its_lag = kin.came - kin.kin
+        if manager.whole[PART] == 0 and breaks(manager, i, j, kin.came, its_lag):
             manager.counted[i, BROKEN] += 1
-        over = its_over if over < 0 else over
-        lag = its_lag if lag == NEVER else lag
-    else:
-        measured = over >= 0 and lag != NEVER
-    return max(1, k + over + lag + 1) if measured else NEVER
+        if not known:
+            # What is given of whole streams may be too little for the part of them that is here.
+            over = max(over, manager.track.standing[i, COUNT] - kin.came)
+            lag = its_lag if lag == NEVER else max(lag, its_lag)
+            known = True
+    return max(1, k + over + lag + 1) if known else NEVER
 
 
 @kernel
@@ -128,6 +146,9 @@ def cut(task: Task, manager: Manager, stream: int) -> int:
     """Evict what is not to stay after an arrival: of a fixed memory, or over the limit."""
     fixed, limit = manager.fixed[stream], manager.limit[stream]
     s = task.lists
+    if limit != NEVER and manager.keep[stream] != NEVER:
+        # What was needed when the manager looked is needed beside what has come since.
+        manager.keep[stream] += 1
     over = s.meta[stream, ls.NEXT] - s.meta[stream, ls.LOW] - min(fixed, limit)
     if over > 0 and limit < min(fixed, manager.keep[stream]):
         manager.counted[stream, FORCED] += over
@@ -141,3 +162,30 @@ def cut_all(task: Task, manager: Manager) -> None:
     for stream in range(task.asked.shape[0]):
         if not task.asked[stream].preserved:
             evict(task, stream, manager.keep[stream])
+
+
+@kernel
+def cut_to_limits(task: Task, manager: Manager) -> None:
+    """Evict what new limits do not allow. There are no unmatched rows to give out."""
+    for stream in range(task.asked.shape[0]):
+        cut(task, manager, stream)
+
+
+@kernel
+def cut_to_past(task: Task, manager: Manager, past: NDArray[np.int64]) -> None:
+    """Evict what no stream can ask for that sends no key up to `past` any more; -NEVER: not known.
+
+    A gate that sorts knows that exactly, whatever the scrambling factor behind it may be.
+    """
+    track = manager.track
+    for i in range(past.shape[0]):
+        count, oldest = track.standing[i, COUNT], track.standing[i, FROM]
+        most = 0
+        for j in range(past.shape[0]):
+            if j != i:
+                first = ordering.search(track.rings[i], oldest, count, TOP, past[j] + 1)
+                known = past[j] != -NEVER and not (first == oldest and oldest > 1)
+                most = max(most, count - first + 1 if known else NEVER)
+        if most < manager.keep[i]:
+            manager.keep[i] = most
+            evict(task, i, most)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
@@ -40,6 +41,8 @@ class LocalJoin(Pipeline):
             for table in tables:
                 refuse_bad(table.stream, table.columns)
         self.tables = tables
+        #: The streams that a user has been warned of.
+        self._warned: set[str] = set()
         self.begin()
 
     def run(self) -> pa.Table:
@@ -65,3 +68,7 @@ class LocalJoin(Pipeline):
         ]
         ended = [stop >= len(table) for table, (_, stop) in zip(self.tables, ranges, strict=True)]
         yield from self.feed(admitted, ended)
+        for name, text in self.join.notices().items():
+            if name not in self._warned:
+                self._warned.add(name)
+                warnings.warn(text, UserWarning, stacklevel=2)

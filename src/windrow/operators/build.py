@@ -55,7 +55,7 @@ def join_of(
     )
     if plan.memory is not None:
         called = tuple(stream.name for stream in plan.streams)
-        known = bounds(known_after(plan.memory), called)
+        known = bounds(known_after(plan.memory), called, layout.part)
         return ObliviousJoin(config, layout, known, called, coming)
     if plan.punctuated:
         promises = Promises(
@@ -75,8 +75,8 @@ def join_of(
     return kind(config, layout, nulls, mutes, same, coming)
 
 
-def bounds(memory: DataMemory, names: Sequence[str]) -> Bounds:
-    """What is given of the streams, by their numbers."""
+def bounds(memory: DataMemory, names: Sequence[str], part: bool = False) -> Bounds:
+    """What is given of the streams, by their numbers. `part`: see `Bounds`."""
     streams = range(len(names))
     k = {at: memory.k[names[at]] for at in streams if names[at] in memory.k}
     rate = {at: memory.rate[names[at]] for at in streams if names[at] in memory.rate}
@@ -84,7 +84,7 @@ def bounds(memory: DataMemory, names: Sequence[str]) -> Bounds:
     over = {
         (i, j): math.ceil(rate[i] * k[j] / rate[j]) for i in rate for j in rate if i != j and j in k
     }
-    return Bounds(len(names), k, over, lag)
+    return Bounds(len(names), k, over, lag, part=part)
 
 
 def mutes_of(stream: Stream, payload: Payload) -> Nulls:

@@ -113,6 +113,8 @@ FIGURES: tuple[Figure, ...] = (
     Figure("spilled", "gauge"),
     Figure("forced", "counter"),
     Figure("broken", "counter"),
+    _whole("strategy_number", "gauge"),
+    _whole("asked_bytes", "gauge"),
     _whole("produced", "gauge"),
     _whole("producible", "gauge"),
 )

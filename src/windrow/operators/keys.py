@@ -23,6 +23,9 @@ from windrow.kernels import hashing
 from windrow.model import JoinPlan
 from windrow.operators.sizes import Sizes, cuts
 
+#: Digits of a decimal that fit a word of 64 bits.
+DIGITS = 18
+
 
 @dataclass(frozen=True)
 class Keys:
@@ -207,13 +210,17 @@ def _normal(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         # NaN equals NaN and -0.0 equals 0.0, as in Spark: one bit pattern for each.
         column = pc.add(column.cast(pa.float64()), 0.0)
         column = pc.if_else(pc.is_nan(column), float("nan"), column)
+    elif pa.types.is_decimal(kind) and kind.precision <= DIGITS:
+        # As a whole number: equal hashes are equal keys, and words are in the keys' order.
+        column = column.cast(pa.decimal64(kind.precision, kind.scale))
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _fits_a_word(kind: pa.DataType) -> bool:
-    return pa.types.is_boolean(kind) or (
-        pa.types.is_primitive(kind) and kind.bit_width <= 64 and not pa.types.is_interval(kind)
-    )
+    if pa.types.is_boolean(kind):
+        return True
+    word = pa.types.is_primitive(kind) or pa.types.is_decimal(kind)
+    return bool(word and kind.bit_width <= 64 and not pa.types.is_interval(kind))
 
 
 def _words(column: pa.Array) -> NDArray[np.int64]:
@@ -221,9 +228,7 @@ def _words(column: pa.Array) -> NDArray[np.int64]:
     kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
-    elif pa.types.is_decimal(kind):
-        column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())
-    elif pa.types.is_float64(kind) or pa.types.is_uint64(kind):
+    elif pa.types.is_decimal(kind) or pa.types.is_float64(kind) or pa.types.is_uint64(kind):
         column = column.view(pa.int64())
     elif not pa.types.is_integer(kind):
         column = column.view(pa.int32() if kind.bit_width == 32 else pa.int64())

@@ -54,7 +54,7 @@ class Pipeline:
         self.payloads = payloads
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
-        self.gate = gate_of(plan, clock)
+        self.gate = gate_of(plan, clock, payloads)
         self.join = join_of(plan, payloads, layout, logged, lambda stream: self.gate.rows(stream))
         self.results = results_of(plan, payloads, self._promised, logged, open_blob, self.join)
         self.stages: dict[str, Stage] = {

@@ -2,13 +2,14 @@
 
 Progress starts at minus infinity, follows the largest time seen less the lateness, is raised by
 heartbeats as they are, and is plus infinity once a finite input has ended. It never goes back.
+Where no row is late, because lateness has no bound, only heartbeats and the end move it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.model import BEGINNING, END
+from windrow.model import BEGINNING, END, LARGEST_MICROS
 
 
 class Progress:
@@ -29,7 +30,7 @@ class Progress:
 
     def observe(self, newest: int | None = None, beat: int | None = None) -> None:
         """A batch has come: its largest tuple time, its largest heartbeat."""
-        if newest is not None:
+        if newest is not None and self.lateness < LARGEST_MICROS:
             self.now = max(self.now, newest - self.lateness)
         if beat is not None:
             self.now = max(self.now, beat)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +35,7 @@ from windrow.spark.log.stored import layout
 from windrow.spark.log.tuples import Arrived
 
 #: Raised whenever the meaning of the state's arrays changes.
-LAYOUT = 5
+LAYOUT = 6
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,8 @@ def _new(plan: JoinPlan, buckets: int) -> Directory:
 
 def meaning(plan: JoinPlan) -> list[object]:
     """What the arrays in an arena mean: another structure or version cannot use them."""
-    return [LAYOUT, *asdict(layout(plan)).values()]
+    laid = layout(plan)
+    return [LAYOUT, laid.streams, laid.structure, laid.parts, laid.nodes]
 
 
 def _together(parts: Sequence[Columns]) -> Columns:

@@ -75,11 +75,6 @@ def loose(kind: pa.DataType) -> pa.DataType:
 
 def join(plan: JoinPlan) -> DataFrame:
     """The joined DataFrame; streaming if its inputs are."""
-    if plan.memory is not None:
-        raise WindrowError(
-            f"memory={plan.memory.strategy!r} joins tables in process, not DataFrames; give the "
-            "streams windows"
-        )
     inputs = packed(plan)
     output = Output(inputs.plan, inputs.schemas, time_type(plan))
     joined = (
@@ -225,6 +220,13 @@ def refuse_in_process_choices(plan: JoinPlan) -> None:
     ):
         if given != default:
             raise WindrowError(f"{name}={given!r} applies to tables; leave it out on Spark")
+    memory = plan.memory
+    if memory is not None and (memory.strategy != "data" or memory.limit is not None):
+        asked = f"limit={memory.limit}" if memory.limit is not None else f"{memory.strategy!r}"
+        raise WindrowError(
+            f"memory with {asked} joins tables in process, not DataFrames; on Spark use "
+            "memory='data', or windrow.data() without strategy and limit"
+        )
 
 
 def time_type(plan: JoinPlan) -> types.DataType:

@@ -154,6 +154,7 @@ class JoinProcessor(StatefulProcessor):
         figures = BucketFigures.of(join.pipeline, share)
         job.reporter.joined(bucket, figures, seconds, join.hit)
         job.reporter.advise(*advice.late(job.plan, figures.numbers["late"]))
+        job.reporter.advise(*advice.noticed(join.pipeline.join.notices()))
 
     def close(self) -> None:
         pass

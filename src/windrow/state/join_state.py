@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels import combine, contents, inodes, purge
+from windrow.kernels import combine, contents, inodes, manager, purge
 from windrow.kernels import lists as ls
 from windrow.kernels.ends import Punctuations
 from windrow.kernels.loops import (
@@ -37,6 +37,9 @@ from windrow.kernels.task import GROW, Batch, Task
 from windrow.state.lists import Lists
 from windrow.state.memory import MemoryManager
 from windrow.state.room import HEAP, Room
+
+#: Of a stored tuple, without its row.
+RECORD_BYTES = ls.RECORD_BYTES
 
 Structure = Literal["time-list", "buckets", "counted"]
 
@@ -69,6 +72,8 @@ class Layout:
         more than the number of keys seen, for count windows.
     expected: live tuples to make room for at once.
     nodes: whether there are I-Nodes beside the tuples.
+    matches: of many streams, how many tuples a probe of each is expected to find, if that is known.
+    part: whether other states have other keys of the same streams.
     """
 
     streams: int
@@ -76,6 +81,8 @@ class Layout:
     parts: int = 1
     expected: int = 0
     nodes: bool = False
+    matches: tuple[float, ...] = ()
+    part: bool = False
 
     @property
     def chained(self) -> int:
@@ -146,9 +153,18 @@ class JoinState:
         self.lists.forget_old()
         return status
 
+    def cut_to_limits(self, task: Task, memory: MemoryManager) -> None:
+        """Evict what new limits do not allow."""
+        manager.cut_to_limits(task._replace(lists=self.lists.arrays()), memory.arrays())
+
+    def cut_to_past(self, task: Task, memory: MemoryManager, past: NDArray[np.int64]) -> None:
+        """Evict what streams that are past a key, each, cannot ask for."""
+        manager.cut_to_past(task._replace(lists=self.lists.arrays()), memory.arrays(), past)
+
     def extend(self, task: Task, partials: NDArray[np.int64], level: int) -> int:
         """Go on with partial combinations, bound up to a level, until a buffer is full."""
-        return combine.extend(task._replace(lists=self.lists.arrays()), partials, level)
+        now, ties = task._replace(lists=self.lists.arrays()), self.structure == "counted"
+        return combine.extend(now, partials, level, ties)
 
     def run_punctuated(self, task: Task, batch: Batch, said: Punctuations) -> int:
         """The same with punctuations, whose I-Nodes are this state's too."""
@@ -216,6 +232,12 @@ class JoinState:
     def appended(self, stream: int) -> int:
         """How many tuples of a stream have come, where all of them are in one list."""
         return int(self.lists.meta[stream, ls.NEXT])
+
+    def oldest_row(self, stream: int) -> int | None:
+        """The row id of a stream's oldest tuple, where all of them are in one list."""
+        if not self.lists.live()[stream]:
+            return None
+        return int(contents.oldest_row(self.lists.arrays(), stream))
 
     def live_flags(self, stream: int) -> int:
         """I-Nodes of a stream."""

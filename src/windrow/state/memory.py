@@ -7,6 +7,7 @@ Sample     how complete results are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,8 @@ SAMPLE_PLACES = 1 << 12
 #: look: a step takes some nanoseconds, and joining a tuple a hundred.
 LEAST_DUE, STEPS_A_TUPLE = 256, 4
 PREFIX = "memory_"
+#: What decides beside the rings. The sample is not among it: it is a figure only.
+TOLD = ("keep", "counted", "whole")
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Bounds:
     """What is given of streams, by number; what is not is found out.
 
     k: scrambling factors. over: by (i, j), how many tuples of S_i arrive at most while k_j of S_j
-    do. lag: by (i, j), L from S_i to S_j. limit: by stream, the most tuples to store.
+    do. lag: by (i, j), L from S_i to S_j. limit: by stream, the most tuples to store. part: whether
+    a part of the keys is here only; then it holds here what is needed of whole streams.
     """
 
     streams: int
@@ -43,6 +47,7 @@ class Bounds:
     over: dict[tuple[int, int], int] = field(default_factory=dict)
     lag: dict[tuple[int, int], int] = field(default_factory=dict)
     limit: dict[int, int] = field(default_factory=dict)
+    part: bool = False
 
     def fixed(self, i: int) -> bool:
         """Is all given that tells how many tuples of S_i must stay?"""
@@ -64,7 +69,7 @@ class MemoryManager(Ordering):
             "sample_whole": room.empty((2,)),
             "keep": room.empty((streams,)),
             "counted": room.empty((streams, 2)),
-            "whole": room.empty((4,)),
+            "whole": room.empty((5,)),
         }
         for array in self._own.values():
             array[:] = 0
@@ -85,6 +90,7 @@ class MemoryManager(Ordering):
             self._over[pair] = most
         for pair, most in bounds.lag.items():
             self._lag[pair] = most
+        self._own["whole"][kernel.PART] = bounds.part
         self._limit = np.array([bounds.limit.get(each, NEVER) for each in streams], np.int64)
         self._fixed = np.array([self._fixed_memory(each) for each in streams], np.int64)
         self._scratch = np.empty(0, np.int64)
@@ -92,6 +98,10 @@ class MemoryManager(Ordering):
     def attend(self, least: int, steps: int) -> None:
         """Look after so many arrivals, and after one for so many of the steps of a look."""
         self._own["whole"][[kernel.LEAST, kernel.STEPS]] = least, steps
+
+    def limit_to(self, most: Sequence[int]) -> None:
+        """Let no stream store more tuples than this."""
+        self._limit[:] = most
 
     def _fixed_memory(self, i: int) -> int:
         """The tuples of S_i that stay at any time, if all is given that tells how many."""
@@ -138,7 +148,7 @@ class MemoryManager(Ordering):
             map(self._falls, range(len(standing)))
         ):
             return False
-        arrived = np.concatenate([self._ring(stream) for stream in range(len(standing))])
+        arrived = np.concatenate([self.seen(stream) for stream in range(len(standing))])
         streams = np.repeat(np.arange(len(standing)), standing[:, ordering.COUNT])
         order = np.argsort(arrived[:, ordering.WHEN], kind="stable")
         self._own["whole"][kernel.FLIP] ^= -1
@@ -151,20 +161,13 @@ class MemoryManager(Ordering):
         self.observe(streams[order], ~arrived[order, ordering.KEY])
         return True
 
-    def _ring(self, stream: int) -> NDArray[np.int64]:
-        """What is remembered of a stream, in order of arrival."""
-        mine, ring = self.track.standing[stream], self.track.rings[stream]
-        positions = np.arange(mine[ordering.FROM], mine[ordering.COUNT] + 1)
-        found: NDArray[np.int64] = ring[positions & (len(ring) - 1)]
-        return found
-
     def _falls(self, stream: int) -> bool:
         """Do a stream's keys descend, on the whole?"""
         mine = self.track.standing[stream]
         count = int(mine[ordering.COUNT])
         if count < 4 or 2 * mine[ordering.K] < count:
             return False
-        keys = self._ring(stream)[:, ordering.KEY]
+        keys = self.seen(stream)[:, ordering.KEY]
         half = len(keys) // 2
         return bool(np.median(keys[:half]) > np.median(keys[-half:]))
 
@@ -190,6 +193,18 @@ class MemoryManager(Ordering):
         return round(float(produced)), round(float(producible))
 
     # -- memory that outlives a process ----------------------------------------------------
+
+    def told(self) -> dict[str, Any]:
+        """All but the rings and the sample."""
+        own = {name: self._own[name].tolist() for name in TOLD}
+        return super().told() | own | {"descends": self.descends}
+
+    def stand(self, told: dict[str, Any]) -> None:
+        """Take over what was told, and what it says for the bounds there are now."""
+        super().stand(told)
+        for name in TOLD:
+            self._own[name][:] = told[name]
+        self.take(self.bounds)
 
     def handover(self) -> dict[str, NDArray[Any]]:
         """Every array, as it is."""

@@ -246,6 +246,44 @@ class Ordering:
 
     # -- memory that outlives a process ----------------------------------------------------
 
+    def told(self) -> dict[str, Any]:
+        """All but what the rings hold, as plain data: small."""
+        track = self.track
+        return {
+            "positions": track.rings.shape[1],
+            "standing": track.standing.tolist(),
+            "clock": track.whole.tolist(),
+        }
+
+    def stand(self, told: dict[str, Any]) -> None:
+        """Take over what was told; rings of another size begin with nothing in them."""
+        size, streams = told["positions"], len(self.track.standing)
+        if size != self.track.rings.shape[1]:
+            self.track = self.track._replace(rings=self.room.empty((streams, size, 3)))
+        self.track.standing[:] = told["standing"]
+        self.track.whole[:] = told["clock"]
+
+    def remembers_from(self, stream: int) -> int:
+        """The oldest position of a stream that is remembered."""
+        return int(self.track.standing[stream, kernel.FROM])
+
+    def seen(self, stream: int, after: int = 0) -> Numbers:
+        """What is remembered of a stream's tuples behind a position: KEY, TOP and WHEN of each."""
+        at = self._places(stream, after)
+        found: Numbers = self.track.rings[stream, at]
+        return found
+
+    def recall(self, stream: int, seen: Numbers) -> None:
+        """Put back what `seen` found of all that is remembered."""
+        self.track.rings[stream, self._places(stream)] = seen
+
+    def _places(self, stream: int, after: int = 0) -> Numbers:
+        """Where in its ring a stream's positions are, in order of arrival."""
+        mine = self.track.standing[stream]
+        positions = np.arange(max(int(mine[kernel.FROM]), after + 1), mine[kernel.COUNT] + 1)
+        places: Numbers = positions & (self.track.rings.shape[1] - 1)
+        return places
+
     def handover(self) -> dict[str, NDArray[Any]]:
         """Every array, as it is."""
         named = {f"ordering_{name}": array for name, array in self.track._asdict().items()}

@@ -2,6 +2,9 @@
 
 1. append the whole group, 2. expire, 3. let each tuple of the group search the others. Of
    tuples of one time it is the one of the last stream that finds the others: each once.
+
+What partial combinations still need must not be driven out: before the next group the condition is
+asked about them.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ def search_group(task: Task, batch: Batch) -> int:
                     return FULL
                 now.scan = FRESH_SCAN
             batch.at[stream] += 1
+            now.patience -= 1
     return DONE
 
 
@@ -53,7 +57,7 @@ def join_many_counted(task: Task, batch: Batch) -> int:
         _, _, t = earliest(batch, 0, streams)
         if t == NEVER:
             break
-        if now.step == APPENDING and now.patience <= 0:
+        if now.step == APPENDING and (now.patience <= 0 or now.partials > 0):
             return FULL
         status = open_group(task, batch, t)
         if status != DONE:
@@ -61,7 +65,6 @@ def join_many_counted(task: Task, batch: Batch) -> int:
         if search_group(task, batch) == FULL:
             return FULL
         now.step = APPENDING
-        for stream in range(streams):
-            now.patience -= batch.at[stream] - task.groups[stream].at
-            task.groups[stream].at = batch.at[stream]
+    if now.partials > 0:
+        return FULL
     return expire_after(task)

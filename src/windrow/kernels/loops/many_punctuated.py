@@ -8,7 +8,8 @@ As `many_time_lists`, with the I-Nodes of all streams asked on the way. A tuple 
     4. searches the other lists for combinations of its own life,
     5. is stored, unless all others have punctuated its key: then it is discarded on the fly.
 
-A punctuation acts after the tuples up to its time (`kernels.lives`).
+A punctuation acts after the tuples up to its time (`kernels.lives`). Before anything that partial
+combinations need is thrown out, the condition is asked about them.
 """
 
 from __future__ import annotations
@@ -107,10 +108,13 @@ def look_up(task: Task, said: Punctuations, first: int, new: Element) -> int:
 
 @inlined
 def arrive(task: Task, said: Punctuations, first: int, new: Element) -> int:
-    """Steps 1 to 3. FULL: a buffer is."""
+    """Steps 1 to 3. FULL: a buffer is, or the condition is to be asked."""
     passed, status = passed_at(task, new.stream, new.t), DONE
     if purge.due(task, first + new.stream, passed - task.asked[new.stream].reach):
-        status = lives.expire_rung(task, said, first, new.stream, new.t)
+        if task.stand[0].partials > 0:
+            status = FULL
+        else:
+            status = lives.expire_rung(task, said, first, new.stream, new.t)
     if status == DONE and not has_room(task, said):
         status = FULL
     if status == DONE:
@@ -149,7 +153,9 @@ def keep(task: Task, said: Punctuations, first: int, new: Element) -> int:
 
 @kernel
 def finish_part(task: Task, said: Punctuations, first: int) -> int:
-    """Free what the new progress frees. FULL: a buffer is."""
+    """Free what the new progress frees. FULL: a buffer is, or the condition is to be asked."""
+    if task.stand[0].partials > 0:
+        return FULL
     for stream in range(task.asked.shape[0]):
         if lives.expire_rung(task, said, first, stream, NEVER) == FULL:
             return FULL
@@ -164,9 +170,14 @@ def finish_part(task: Task, said: Punctuations, first: int) -> int:
 
 @inlined
 def settle(task: Task, said: Punctuations, first: int) -> int:
-    """See to the flags of a key that has changed; then see whether a list is worth compacting."""
+    """See to the flags of a key that has changed; then see whether a list is worth compacting.
+
+    FULL: a buffer is, or the condition is to be asked.
+    """
     status = DONE
-    if task.stand[0].unsettled:
+    if task.stand[0].unsettled and task.stand[0].partials > 0:
+        status = FULL
+    elif task.stand[0].unsettled:
         status = lives.settle_now(task, said, first)
         if status == DONE:
             to_be_compacted(task, said, first)
@@ -192,6 +203,8 @@ def join_many_punctuated(task: Task, batch: Batch, said: Punctuations) -> int:
                     continue
                 next_said = said.at[part]
                 if next_said < said.end[part] and said.events[next_said, 0] < t:
+                    if now.partials > 0:
+                        return FULL
                     status = act(task, said, part, first)
                     if status != DONE:
                         return status

@@ -4,7 +4,7 @@ One list for each stream, in the order of arrival, or in the turn that a gate ha
 
     1. is watched by the memory manager, which looks from time to time at what must stay,
     2. searches the other streams' lists for its key (`kernels.combine`), whatever their times,
-    3. is appended to its own list,
+    3. is appended to its own list, whatever it has met: so the latest tuples are what is stored,
     4. of which the oldest are evicted where more are stored than must stay.
 
 Once all others have ended, what is left of a stream leaves.
@@ -12,18 +12,19 @@ Once all others have ended, what is left of a stream leaves.
 
 from __future__ import annotations
 
+from windrow.kernels import lists as ls
 from windrow.kernels import manager as memory
 from windrow.kernels import sampling
 from windrow.kernels.combine import begin_search, search
 from windrow.kernels.jit import kernel
 from windrow.kernels.loops.many import earliest, look_ahead
 from windrow.kernels.manager import DUE, Manager
-from windrow.kernels.steps import store
 from windrow.kernels.task import (
     ARRIVED,
     CLEANING,
     DONE,
     FULL,
+    GROW,
     NEVER,
     SCANNING,
     STORING,
@@ -65,9 +66,9 @@ def join_oblivious(task: Task, batch: Batch, manager: Manager) -> int:
         if now.step == SCANNING and search(task, new) == FULL:
             return FULL
         if now.step == STORING:
-            status = store(task, stream, new, -NEVER)
-            if status != DONE:
-                return status
+            if not ls.append(task.lists, stream, new.t, new.key, new.row, 0):
+                return GROW
+            task.counted[stream].inserted += 1
             now.step = CLEANING
         # Partial combinations hold what is stored, until the condition has been asked.
         if now.partials == 0 and memory.cut(task, manager, stream) == FULL:

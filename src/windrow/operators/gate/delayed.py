@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from windrow.model import END, DataMemory, JoinPlan
 from windrow.operators.arrivals import Arrivals, Rows
 from windrow.operators.gate.direction import Direction
-from windrow.operators.gate.gate import Gate, Passed
+from windrow.operators.gate.gate import Gate, Passed, Past
 from windrow.operators.gate.turns import MOST_WORD, NUMBER, ROW, WIDTH, WORD, Queue
 from windrow.operators.stage import Figures, Handover
 from windrow.state.memory import words
+from windrow.state.ordering import NOTHING
 from windrow.state.room import HEAP, Room
 
 
@@ -49,6 +50,9 @@ class Delay(Protocol):
 
     def held(self, stream: int) -> int:
         """How many tuples of a stream wait."""
+
+    def passed_up_to(self) -> Rows | None:
+        """Of each stream, a word such that what passes from now on is above; None: not known."""
 
     def figures(self) -> Figures: ...
     def forget_peaks(self) -> None: ...
@@ -101,7 +105,17 @@ class Delayed(Gate):
             before,
             self.joined,
             turns=[queue.turns for queue in queues],
+            past=self._past(),
         )
+
+    def _past(self) -> Past | None:
+        """What the streams are past when they have passed all delays, if one of them tells."""
+        said = [words for delay in self.delays if (words := delay.passed_up_to()) is not None]
+        if self.direction.flip is None or not said:
+            return None
+        # What waits behind may be below.
+        behind = [any(delay.held(s) for delay in self.delays[1:]) for s in range(len(said[0]))]
+        return Past(np.where(behind, NOTHING, said[0]), self.direction.flip)
 
     def _queues(self, sides: Sequence[Arrivals], over: bool) -> list[Queue]:
         """The tuples as they arrived: by time, then by stream."""

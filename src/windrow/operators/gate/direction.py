@@ -1,8 +1,8 @@
 """Do keys ascend or descend in the long run? (paper 5, footnote 2)
 
-Of a stream with scrambling factor k, any two tuples that are more than k apart are in order. So
-once 2k + 2 tuples have come, they are in order one way, and every which way the other; until it is
-plain which, all wait.
+Of a stream with scrambling factor k, any two tuples that are more than k apart are in order. So if
+k is given, the first tuple and the one k + 1 later say it. Otherwise the way is taken in which more
+than two times the k is there that the stream would have. Until it is known, all wait.
 
     9 8 7 6 5 4 ..   ascending, its k would be as large as it can be; descending, it is 0
 """
@@ -20,8 +20,8 @@ from windrow.state.ordering import Ordering
 
 Numbers = NDArray[np.int64]
 
-#: Tuples of a stream that must have come before it is asked, and those after which any answer will
-#: do: it is not in order either way, or nearly all of its keys are equal.
+#: Where k is not given: tuples of a stream that must have come before it is asked, and those after
+#: which any answer will do: it is not in order either way, or nearly all of its keys are equal.
 LEAST, MOST = 16, 1 << 12
 
 
@@ -42,38 +42,33 @@ class Direction:
 
         `over`: whether nothing more comes, so that it must be known now.
         """
-        if self.flip is not None:
-            return list(rows)
-        self.early = [np.concatenate(each) for each in zip(self.early, rows, strict=True)]
-        self.flip = self._found(over)
         if self.flip is None:
-            return [each[:0] for each in rows]
-        found, self.early = self.early, [each[:0] for each in self.early]
+            self.early = [np.concatenate(each) for each in zip(self.early, rows, strict=True)]
+            self.flip = self._found(over)
+            rows = [each[:0] for each in rows]
+        if self.flip is None or not any(map(len, self.early)):
+            return list(rows)
+        found = [np.concatenate(each) for each in zip(self.early, rows, strict=True)]
+        self.early = [each[:0] for each in rows]
         return found
 
     def _found(self, over: bool) -> int | None:
         doubtful = []
-        for stream, rows in enumerate(self.early):
-            count = len(rows)
-            enough = max(LEAST, 2 * self.given[stream] + 2)
-            if count >= enough and count >= self._asked[stream]:
+        for stream, (rows, k) in enumerate(zip(self.early, self.given, strict=True)):
+            words, count = rows[:, WORD], len(rows)
+            if k and count >= k + 2 and words[0] != words[k + 1]:
+                return 0 if words[k + 1] > words[0] else -1
+            if not k and count >= max(LEAST, self._asked[stream]):
                 self._asked[stream] = count + count // 4
-                up, down = (_scrambling(rows[:, WORD] ^ flip) for flip in (0, -1))
+                up, down = _ways(words)
                 if 2 * min(up, down) + 2 <= count:
                     return 0 if up <= down else -1
-            if (over and count) or count >= max(MOST, enough):
-                doubtful.append(stream)
+            if (over and count) or count >= max(MOST, k + 2):
+                doubtful.append(_ways(words))
         if not doubtful:
             return 0 if over else None
-        up, down = (
-            sum(_scrambling(self.early[each][:, WORD] ^ flip) for each in doubtful)
-            for flip in (0, -1)
-        )
+        up, down = map(sum, zip(*doubtful, strict=True))
         return 0 if up <= down else -1
-
-    def standing(self) -> int | None:
-        """What is known."""
-        return self.flip
 
     def handover(self) -> dict[str, NDArray[Any]]:
         """What has come so far."""
@@ -84,7 +79,11 @@ class Direction:
         self.early = [arrays[f"early_{stream}"] for stream in range(len(self.given))]
 
 
-def _scrambling(words: Numbers) -> int:
-    ordering = Ordering(1)
-    ordering.observe(np.zeros(len(words), np.int64), words)
-    return ordering.scrambling(0)
+def _ways(words: Numbers) -> tuple[int, int]:
+    """The scrambling factors that it has if keys ascend, and if they descend."""
+    found = []
+    for flip in (0, -1):
+        ordering = Ordering(1)
+        ordering.observe(np.zeros(len(words), np.int64), words ^ flip)
+        found.append(ordering.scrambling(0))
+    return found[0], found[1]

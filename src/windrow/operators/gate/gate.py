@@ -32,11 +32,21 @@ Breach = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True)
+class Past:
+    """What streams are past: words, and what makes them ascend (0, or -1 where keys descend)."""
+
+    words: Rows
+    flip: int
+
+
+@dataclass(frozen=True)
 class Passed:
     """What a gate lets through of a batch, by stream; tuples are in time order.
 
     Where a gate delays tuples they are in the order of `turns`, which never fall within a stream:
-    of all streams the tuple with the smallest turn is next.
+    of all streams the tuple with the smallest turn is next. `limits`: how many tuples of each the
+    join may store, where memory has a limit. `past`: after the batch, the word of a key that each
+    sends no more, nor any below.
     """
 
     tuples: Sequence[Arrivals]
@@ -45,6 +55,8 @@ class Passed:
     ends: Sequence[Arrivals] = ()
     breaches: Sequence[Breach] = ()
     turns: Sequence[Rows] | None = None
+    limits: Sequence[int] | None = None
+    past: Past | None = None
 
 
 class Gate:

@@ -56,6 +56,8 @@ class Sorting:
         #: What each stream is past.
         self.past = [NOTHING] * len(self.given)
         self.active = True
+        #: The most tuples of each stream that may wait after a batch, if there is a limit.
+        self.most: Sequence[int] | None = None
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -68,6 +70,10 @@ class Sorting:
         found = [
             self._sorted(stream, queue, said[queue.turns]) for stream, queue in enumerate(queues)
         ]
+        if self.most is not None:
+            found = [
+                self._within(stream, queue, len(streams)) for stream, queue in enumerate(found)
+            ]
         rest = {stream: self._rest(stream) for stream, over in enumerate(ended) if over}
         # What is left of streams that have ended leaves in the order of the key over all of them.
         words = [rows[:, WORD] for rows in rest.values()]
@@ -96,11 +102,22 @@ class Sorting:
         waiting.note(int(waited.max()))
         return Queue.by_turn(rows[passes], queue.turns[let_go[passes]])
 
+    def _within(self, stream: int, queue: Queue, turn: int) -> Queue:
+        """If more waits than may, all of it behind what passes, as it arrived."""
+        if self.most is None or len(self.waiting[stream]) <= self.most[stream]:
+            return queue
+        rest = self._as_arrived(stream)
+        return queue.then(rest, np.full(len(rest), turn))
+
     def _unsorted(self, stream: int, queue: Queue) -> Queue:
         """All that waits, as it arrived, then what comes."""
-        rest = self._rest(stream)
-        rest = rest[np.argsort(rest[:, NUMBER])]
+        rest = self._as_arrived(stream)
         return Queue(rest, np.full(len(rest), -1)).then(queue.rows, queue.turns)
+
+    def _as_arrived(self, stream: int) -> Numbers:
+        """Take out all that waits, in the order of arrival."""
+        rest = self._rest(stream)
+        return rest[np.argsort(rest[:, NUMBER])]
 
     def _rest(self, stream: int) -> Numbers:
         """Take out all that waits, sorted."""
@@ -115,6 +132,11 @@ class Sorting:
     def held(self, stream: int) -> int:
         """How many tuples of a stream wait."""
         return len(self.waiting[stream])
+
+    def passed_up_to(self) -> Numbers | None:
+        """What streams are past; where no bound is given that is only true of what has come."""
+        known = np.where(np.array(self.given) > 0, self.past, NOTHING)
+        return known if self.active else None
 
     def figures(self) -> Figures:
         """Tuples that wait."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,23 @@ from windrow.operators.gate.turns import ROW, WIDTH
 
 Numbers = NDArray[np.int64]
 
-#: Tuples in a block.
-BLOCK = 1 << 12
+#: Tuples in a block, and those that are read ahead (C), unless memory is short.
+BLOCK, AHEAD = 1 << 12, 1 << 10
 #: Bytes that a stream's files have at most. What is more stays in memory.
 MOST_BYTES = 1 << 36
+
+
+@dataclass(frozen=True)
+class Queueing:
+    """How many tuples a block has, and how many are read ahead: C."""
+
+    block: int
+    ahead: int
+
+    @classmethod
+    def usual(cls) -> Queueing:
+        """Where memory has no limit."""
+        return cls(BLOCK, AHEAD)
 
 
 class Disk:
@@ -66,6 +80,7 @@ class Spill:
 
     def __init__(self, folder: Folder, disk: Disk) -> None:
         self.folder, self.disk = folder, disk
+        self.block = BLOCK
         self.head = np.empty((0, WIDTH), np.int64)
         #: Of each block its file, or its rows if it could not be written; and how many they are.
         self.blocks: deque[tuple[Path | Numbers, int]] = deque()
@@ -86,12 +101,13 @@ class Spill:
     def push(self, rows: Numbers) -> None:
         """Take rows in."""
         self.tail.append(rows)
-        if sum(map(len, self.tail)) < BLOCK:
+        block = self.block
+        if sum(map(len, self.tail)) < block:
             return
         waiting = np.concatenate(self.tail)
-        for start in range(0, len(waiting) - BLOCK + 1, BLOCK):
-            self.blocks.append((self._written(waiting[start : start + BLOCK]), BLOCK))
-        self.tail = [waiting[len(waiting) - len(waiting) % BLOCK :].copy()]
+        for start in range(0, len(waiting) - block + 1, block):
+            self.blocks.append((self._written(waiting[start : start + block]), block))
+        self.tail = [waiting[len(waiting) - len(waiting) % block :].copy()]
 
     def _written(self, rows: Numbers) -> Path | Numbers:
         if self.on_disk() * rows.itemsize * WIDTH < MOST_BYTES:

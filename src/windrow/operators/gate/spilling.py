@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from windrow.model import DataMemory
 from windrow.operators.gate.files import Folder
-from windrow.operators.gate.spill import Disk, Spill
+from windrow.operators.gate.spill import Disk, Queueing, Spill
 from windrow.operators.gate.trail import Trail
 from windrow.operators.gate.turns import WIDTH, WORD, Queue, numbered
 from windrow.operators.stage import Figures, Handover
@@ -34,8 +34,6 @@ from windrow.state.room import Room
 
 Numbers = NDArray[np.int64]
 
-#: C, the tuples that are read ahead.
-AHEAD = 1 << 10
 #: A stream waits if it is ahead by so many times the disk's time.
 WORTH = 3
 #: What a batch before counts of the rate, against the one after it.
@@ -74,6 +72,13 @@ class Spilling:
         self.waits = [False for _ in self.streams]
         self.counts, self.elapsed = [0.0 for _ in self.streams], 0.0
         self.active = True
+        self.queue_by(Queueing.usual())
+
+    def queue_by(self, queueing: Queueing) -> None:
+        """Let blocks and the read-ahead be so large from now on."""
+        self.queueing = queueing
+        for queue in self.spills:
+            queue.block = queueing.block
 
     # -- a batch ---------------------------------------------------------------------------
 
@@ -116,13 +121,13 @@ class Spilling:
 
     def _queued(self, stream: int, queue: Queue, mark: Numbers) -> Queue:
         """What is met by `mark`, which the others have reached by turn, and C tuples more."""
-        spill, ahead = self.spills[stream], self.ahead[stream]
+        spill, ahead, C = self.spills[stream], self.ahead[stream], self.queueing.ahead
         rows, tops = np.empty((0, WIDTH), np.int64), ahead
         last = int(mark[-1])
 
         def enough() -> bool:
             """Has so much been read that the next tuple waits?"""
-            return int(np.searchsorted(tops, last, side="right")) + max(AHEAD, 1) <= len(tops)
+            return int(np.searchsorted(tops, last, side="right")) + max(C, 1) <= len(tops)
 
         while len(spill) and not enough():
             read = spill.pop()
@@ -135,7 +140,7 @@ class Spilling:
             came = np.concatenate([came, queue.turns])
         # The tuple that must have been met before one passes: C places before it.
         after = np.full(len(tops), NONE_YET)
-        after[AHEAD:] = tops[: max(len(tops) - AHEAD, 0)]
+        after[C:] = tops[: max(len(tops) - C, 0)]
         after = after[len(ahead) :]
         let_go = np.maximum(np.searchsorted(mark, after), came)
         count = int(np.searchsorted(after, last, side="right"))
@@ -185,6 +190,10 @@ class Spilling:
     def held(self, stream: int) -> int:
         """How many tuples of a stream wait."""
         return len(self.spills[stream])
+
+    def passed_up_to(self) -> Numbers | None:
+        """What passes is as far out of order as it came."""
+        return None
 
     def figures(self) -> Figures:
         """Tuples that wait; in memory, and on disk."""

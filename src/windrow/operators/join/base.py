@@ -32,6 +32,10 @@ class Join:
         """Are tuples wanted that fail the condition's part about their stream alone?"""
         return False
 
+    def notices(self) -> dict[str, str]:
+        """What a user should know of the input, in words, by the stream that it is about."""
+        return {}
+
     def renumber(self, kept: Sequence[Rows]) -> None:
         """Rows have new ids: their places among those that are kept, by stream."""
 

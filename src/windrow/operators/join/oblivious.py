@@ -13,13 +13,14 @@ where the streams keep to bounds that were given; else all that the measured fig
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.task import ARRIVED, DONE, Batch, Task
+from windrow.operators.arrivals import Piece
 from windrow.operators.gate import Passed
 from windrow.operators.join.window import Coming, JoinConfig, WindowJoin
 from windrow.operators.stage import Figures, Handover
@@ -52,7 +53,7 @@ class ObliviousJoin(WindowJoin):
         self._task.rules.once = config.how in ("semi", "anti")
         self.bounds = bounds
         self.names = names
-        self._warned: set[str] = set()
+        self._noticed: dict[str, str] = {}
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state, and nothing known of the streams."""
@@ -60,6 +61,15 @@ class ObliviousJoin(WindowJoin):
         return super().begin(room)
 
     # -- a batch ---------------------------------------------------------------------------
+
+    def process(self, passed: Passed) -> Iterator[Piece]:
+        """Join what the gate has let through, within the limits that it gives."""
+        if passed.limits is not None:
+            self.memory.limit_to(passed.limits)
+            self.state.cut_to_limits(self._task, self.memory)
+        yield from super().process(passed)
+        if passed.past is not None and passed.past.flip == -int(self.memory.descends):
+            self.state.cut_to_past(self._task, self.memory, passed.past.words)
 
     def _arrange(self, passed: Passed) -> Batch:
         """Lay the tuples out by stream, in their turn: (turn, key, row id, time)."""
@@ -78,27 +88,33 @@ class ObliviousJoin(WindowJoin):
     def _visit(self, now: Task, batch: Batch) -> int:
         """Let the kernel go on, for a while; then see how the streams are ordered."""
         stand = now.stand[0]
-        if sum(map(self.memory.arrived, range(len(self.names)))) < FIRST_VISIT:
+        if self._arrived() < FIRST_VISIT:
             stand.patience = min(int(stand.patience), FIRST_VISIT)
         status = self.state.run_oblivious(now, batch, self.memory)
-        if status == DONE or (stand.step == ARRIVED and stand.patience == 0):
+        patient = stand.patience > 0 or self._arrived() < FIRST_VISIT
+        if status == DONE or (stand.step == ARRIVED and not patient):
             self.memory.look_at_direction()
-            self._warn_of_disorder()
+            self._notice_disorder()
         return status
 
-    def _warn_of_disorder(self) -> None:
-        """Say once of each stream that its key is not ordered."""
+    def _arrived(self) -> int:
+        """Tuples of all streams so far."""
+        return sum(map(self.memory.arrived, range(len(self.names))))
+
+    def _notice_disorder(self) -> None:
+        """Note of each stream whether its key is not ordered."""
         for stream, name in enumerate(self.names):
-            if name not in self._warned and not self.memory.ordered(stream):
-                self._warned.add(name)
-                warnings.warn(
+            if name not in self._noticed and not self.memory.ordered(stream):
+                self._noticed[name] = (
                     f"stream {name!r}: its key is not ordered in the long run (its scrambling "
                     f"factor is {self.memory.scrambling(stream):,} after "
                     f"{self.memory.arrived(stream):,} tuples), so memory='data' keeps most of "
-                    "what comes; give the streams windows, or say where keys end (ends=)",
-                    UserWarning,
-                    stacklevel=2,
+                    "what comes; give the streams windows, or say where keys end (ends=)"
                 )
+
+    def notices(self) -> dict[str, str]:
+        """Streams that are not ordered."""
+        return self._noticed
 
     # -- figures ---------------------------------------------------------------------------
 
@@ -132,5 +148,18 @@ class ObliviousJoin(WindowJoin):
         return [self.state.live_rows(stream) for stream in range(len(self.names))]
 
     def standing(self) -> dict[str, Any]:
-        """How much of each stream is stored: progress does not tell."""
-        return {"live": self.live()}
+        """How much of each stream is stored, and what decides how much of it stays.
+
+        Progress does not tell. What probes found is among it, because the order of probing says
+        when partial combinations wait, and while some do nothing is evicted. Whoever inspects a
+        checkpoint is told the scrambling factors and how many tuples are to stay.
+        """
+        decides = {"seen": self.memory.told(), "search": self.search.facts()}
+        streams = range(len(self.names))
+        shown = {"scrambling": [self.memory.scrambling(each) for each in streams]}
+        return {"live": self.live(), **decides, **shown, "memory": self.memory.keep}
+
+    def stand(self, standing: dict[str, Any]) -> None:
+        """Take a standing over; rings that were lost are recalled apart."""
+        self.memory.stand(standing["seen"])
+        self.search.attach(standing["search"])

@@ -33,7 +33,7 @@ from windrow.operators.gate import Passed
 from windrow.operators.join.base import Join
 from windrow.operators.join.flags import Flags
 from windrow.operators.join.judging import Part, Verify
-from windrow.operators.join.search import Search, bound_rows
+from windrow.operators.join.search import Owed, Search, bound_rows
 from windrow.operators.progress import of_the_others
 from windrow.operators.retention import Retention
 from windrow.operators.stage import Figures, Handover
@@ -100,10 +100,10 @@ class WindowJoin(Join):
         self._tuples = np.empty((0, 3), np.int64)
         self._task = self._new_task()
         self.counted, self.work = self._task.counted, self._task.work[0]
-        # A punctuation or a count may take what a partial combination would still need.
-        staged = layout.structure != "counted" and not layout.nodes
         first = 0 if config.how in ("semi", "anti") else None
-        self.search = Search(self._task, config.parts, staged, first)
+        # The next tuple may drive out what partial combinations need, or end their key.
+        urgent = layout.structure == "counted" or layout.nodes
+        self.search = Search(self._task, config.parts, urgent, first, layout.matches)
 
     def begin(self, room: Room = HEAP) -> Self:
         """Start with an empty state. What has been counted stays."""
@@ -149,12 +149,12 @@ class WindowJoin(Join):
         stand = self._task.stand[0]
         stand.part, stand.step = 0, task.ARRIVED
         self._now = self._task._replace(matched=self.flags.matched)
-        status = task.FULL
+        status, begun = task.FULL, False
         while status == task.FULL:
-            if stand.step == task.ARRIVED:
+            if stand.step == task.ARRIVED and (not begun or stand.patience <= 0):
                 live = [self.state.live_rows(stream) for stream in range(self.layout.streams)]
                 self.search.choose(live)
-            status = self._visit(self._now, batch)
+            status, begun = self._visit(self._now, batch), True
             yield from self._drain()
 
     def _visit(self, now: Task, batch: Batch) -> int:
@@ -241,7 +241,7 @@ class WindowJoin(Join):
         stand, cursor = self._task.stand[0], self._task.cursor
         level, kept = int(stand.level), cursor.copy()
         streams = self.layout.streams
-        arrived_on = partials[3 * streams + combine.ARRIVED_ON]
+        arrived_on = partials[4 * streams + combine.ARRIVED_ON]
         for stream in range(streams):
             mine, at = partials[:, arrived_on == stream], self.search.next_level(stream, 0)
             if mine.shape[1] and at is not None:
@@ -249,13 +249,25 @@ class WindowJoin(Join):
         stand.level = level
         cursor[:] = kept
 
-    def _extend(self, stream: int, level: int, block: NDArray[np.int64]) -> Iterator[Piece]:
-        """Go on with combinations of one arriving stream, bound up to one level."""
-        rows, asked = bound_rows(block, self.layout.streams), self.search.asked_at(stream, level)
-        verdict = self.search.holds(asked, rows, block.shape[1])
-        block = np.ascontiguousarray(block[:, verdict])
+    def _extend(
+        self, stream: int, level: int, block: NDArray[np.int64], owed: Owed = frozenset()
+    ) -> Iterator[Piece]:
+        """Go on with combinations of one arriving stream, bound up to one level.
+
+        owed: parts of the condition that could not be asked at levels below.
+        """
+        asked = self.search.asked_at(stream, level)
+        held, unsure = self.search.ask_early(asked, bound_rows(block, self.layout.streams))
+        for these, still in ((held & ~unsure, owed), (unsure, owed | set(asked))):
+            if these.any():
+                yield from self._go_on(stream, level, block[:, these].copy(), still)
+
+    def _go_on(
+        self, stream: int, level: int, block: NDArray[np.int64], owed: Owed
+    ) -> Iterator[Piece]:
+        """Search on from partial combinations that have been asked about."""
         stand, out = self._task.stand[0], self._task.out
-        further, left = self.search.next_level(stream, level), self.search.left(stream, level)
+        further, left = self.search.next_level(stream, level), self.search.left(stream, level, owed)
         stand.extended, stand.level = 0, 0
         status = task.FULL
         while status == task.FULL:
@@ -265,7 +277,7 @@ class WindowJoin(Join):
             stand.partials = 0
             if partials.shape[1] and further is not None:
                 stood, kept = (int(stand.extended), int(stand.level)), self._task.cursor.copy()
-                yield from self._extend(stream, further, partials)
+                yield from self._extend(stream, further, partials, owed)
                 stand.extended, stand.level = stood
                 self._task.cursor[:] = kept
 

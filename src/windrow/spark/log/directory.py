@@ -20,7 +20,7 @@ from windrow.model import BEGINNING, WindrowError
 #: Deltas of flags, finals and held results belong to no stream.
 NO_STREAM = -1
 #: Raised whenever the meaning of the directory or of a chunk changes.
-FORMAT = 4
+FORMAT = 5
 
 
 class Store(Protocol):
@@ -77,7 +77,8 @@ class Delta:
     ranges, said: rows that punctuate ranges of keys, and the keys that have had theirs.
     taken: numbers of partial rows that went into finals. held: results that wait for the trigger,
     and `newest_row` is the largest of their times. held back: results that some queries wait for,
-    and `newest_row` is the last of their arrivals.
+    and `newest_row` is the last of their arrivals. seen: what a memory manager remembers of the
+    tuples of a stream, and `newest_row` is the place of the last.
     """
 
     number: int

@@ -8,6 +8,7 @@ from typing import Protocol
 from windrow.operators.pipeline import Pipeline
 from windrow.spark.log.finals import PartialRows
 from windrow.spark.log.held import Held
+from windrow.spark.log.latest import LatestTuples, Seen
 from windrow.spark.log.log import Log
 from windrow.spark.log.punctuations import Punctuations
 from windrow.spark.log.shared import HeldBack, SharedTuples
@@ -24,13 +25,22 @@ class Keeper(Protocol):
         """Make it again, in a stage that has begun with nothing."""
 
 
+def _tuples(log: Log, pipeline: Pipeline) -> Tuples:
+    """The keeper of stored tuples."""
+    if log.plan.memory is not None:
+        return LatestTuples(log, pipeline)
+    shared = log.plan.schedule is not None and not log.plan.counted
+    return SharedTuples(log, pipeline) if shared else Tuples(log, pipeline)
+
+
 class Keepers:
     """The keepers of a pipeline's log, each after those that it rests on."""
 
     def __init__(self, log: Log, pipeline: Pipeline) -> None:
         plan = log.plan
         shared = plan.schedule is not None and not plan.counted
-        self.tuples = SharedTuples(log, pipeline) if shared else Tuples(log, pipeline)
+        self.tuples = _tuples(log, pipeline)
+        self.seen = Seen(log, pipeline) if plan.memory is not None else None
         self.held_back = HeldBack(log, pipeline) if shared else None
         self.held = Held(log, pipeline) if plan.ordered else None
         self.punctuations = Punctuations(log, pipeline) if plan.punctuated else None
@@ -38,7 +48,9 @@ class Keepers:
 
     def _beside(self) -> list[Keeper]:
         """All but the tuples'."""
-        found: list[Keeper | None] = [self.punctuations, self.partials, self.held, self.held_back]
+        found: list[Keeper | None] = [
+            self.punctuations, self.partials, self.held, self.held_back, self.seen,
+        ]  # fmt: skip
         return [keeper for keeper in found if keeper is not None]
 
     def write(self, arrived: Sequence[Sequence[Arrived]], before: Sequence[int]) -> None:
@@ -61,6 +73,8 @@ class Keepers:
         self.tuples.restore()
         if self.punctuations is not None:
             self.punctuations.restore()
+        if self.seen is not None:
+            self.seen.restore()
         if self.held_back is not None:
             # Whether a result is still held, the arrivals tell.
             self.held_back.restore()

@@ -1,10 +1,11 @@
 """What a checkpoint was written for, and what of it a restart may change.
 
 *From now on*: windows and `between` (what was dropped stays dropped), lateness, `idle`, `late`,
-`bad`, and, in an inner join of two streams without an order, count windows or finals, the
-condition: whatever meets from now on is judged by the new one. *Payload columns*: a new one is null
-in the rows that are stored, one that is gone is forgotten with them. All else would make stored
-rows, flags or results mean something that they were not stored for, so it is refused by name.
+`bad`, what is given of streams that memory follows, and, in an inner join of two streams without an
+order, count windows or finals, the condition: whatever meets from now on is judged by the new one.
+*Payload columns*: a new one is null in the rows that are stored, one that is gone is forgotten with
+them. All else would make stored rows, flags or results mean something that they were not stored
+for, so it is refused by name.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def question(plan: JoinPlan) -> Question:
         else None,
         # Rows that say that a key is over are kept for as long as they may be held.
         "punctuate in order": plan.punctuate if plan.ordered else None,
+        # What is stored is told by times, or by the latest rows; bounds hold from then on.
+        "memory": None if plan.memory is None else plan.memory.strategy,
         "finals": [[f.function, f.stream, f.column] for f in plan.finals] or None,
     }
 

@@ -205,6 +205,8 @@ def apply(log: Log, times: Times) -> bool:
     far = {
         stream: _take_out(log, stream, time + plan.streams[stream].lateness)
         for stream, time in back.items()
+        # Where times say nothing of what stays, the tuples may stay, too.
+        if plan.memory is None
     }
     kept.changes.append(Change(kept.batch, kept.reaches, list(kept.progress)))
     gate = kept.standing["gate"]

@@ -12,7 +12,6 @@ A chunk goes when no stored tuple, no arrival under way and no held result can b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from windrow.operators.pipeline import Pipeline
 from windrow.operators.results import Release
 from windrow.spark.log.directory import NO_STREAM
 from windrow.spark.log.log import Log
-from windrow.spark.log.stored import stored_in_order
 from windrow.spark.log.tuples import Arrived, Tuples
 
 KIND = "held back"
@@ -58,13 +56,6 @@ class SharedTuples(Tuples):
             stored = mine.part(max(stop - standing["live"][stream], 0), stop)
             self.join.state.fill(stream, stored.ts, stored.key, stored.row)
         self.join.restore(under_way)
-
-    def _come(self, stream: int) -> Arrivals:
-        """A stream's tuples that are in the log, in the order of arrival."""
-        entries = groupby(self.log.directory.of(stream), key=lambda entry: entry.batch)
-        return Arrivals.concatenate(
-            [stored_in_order(self.log, list(batch), 0) for _, batch in entries]
-        )
 
 
 def _under_way(come: Sequence[Arrivals], batches: Sequence[Sequence[int]]) -> NDArray[np.int64]:

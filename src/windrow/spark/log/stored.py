@@ -32,6 +32,9 @@ def layout(plan: JoinPlan) -> Layout:
     if plan.schedule is not None and not plan.counted:
         # All arrivals have one order, so all tuples are in one part.
         return Layout(streams, "time-list", 1)
+    if plan.memory is not None:
+        # A stream's tuples stay by how many came since, so they are in one list.
+        return Layout(streams, "time-list", 1, part=plan.buckets != 1)
     if plan.counted:
         return Layout(streams, "counted")
     if plan.algorithm == "nested-loops" or plan.streams[0].key is None:
@@ -63,8 +66,8 @@ def stored_rows(log: Log, entry: Entry, columns: Columns, reach: int) -> NDArray
     if log.plan.counted:
         return np.flatnonzero(in_time)
     stored = in_time
-    # A shared join stores all that come; how many are left is in its standing.
-    if not log.plan.waits and log.plan.schedule is None:
+    # Where a standing says how many are left, all that come are stored.
+    if not log.plan.waits and log.plan.schedule is None and log.plan.memory is None:
         around = zip(entry.others_before, entry.others_after, strict=True)
         passed = [np.maximum(before, np.minimum(columns.ts, after)) for before, after in around]
         stored = stored & (columns.ts + reach >= np.minimum.reduce(passed))

@@ -61,7 +61,7 @@ class Tuples:
         for stream in self.streams:
             for part in arrived[stream]:
                 self._append_if_stored(stream, part, progress)
-            log.forget(before(log.directory, stream, self._bound(stream)))
+            log.forget(self._over(stream))
             if wants_matches(log, stream):
                 log.log_rows(MATCHED, stream, self.pipeline.join.flags.news(stream))
             if not log.plan.punctuated:
@@ -87,6 +87,10 @@ class Tuples:
         ts = part.columns.ts[stored]
         newest = judged(self.pipeline, int(ts.max()))
         log.keep(replace(entry, oldest=int(ts.min()), newest=newest), part.blob)
+
+    def _over(self, stream: int) -> list[Entry]:
+        """The chunks of a stream that nothing needs any more."""
+        return before(self.log.directory, stream, self._bound(stream))
 
     def _bound(self, stream: int) -> int:
         """The time before which no stored tuple, flag or result of a stream is in the log."""
@@ -155,6 +159,13 @@ class Tuples:
             state.fill(stream, found.ts, found.key, found.row)
             state.drop_expired(stream, reach, of_the_others(change.progress, stream))
             after = change.batch
+
+    def _come(self, stream: int) -> Arrivals:
+        """A stream's tuples that are in the log, in the order of arrival."""
+        entries = groupby(self.log.directory.of(stream), key=lambda entry: entry.batch)
+        return Arrivals.concatenate(
+            [stored_in_order(self.log, list(batch), 0) for _, batch in entries]
+        )
 
     def _restore_waiting(self, stream: int) -> Arrivals:
         """Stored tuples into their lists; returns those that wait."""

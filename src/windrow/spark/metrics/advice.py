@@ -5,7 +5,7 @@ worker: Advice --> Reporter, accumulator --> driver: BOOK --> warnings.warn
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,7 @@ def late(plan: JoinPlan, counts: Sequence[int]) -> Iterator[Advice]:
     """Rows of a bucket were dropped as late by a lateness that is only the default."""
     for at, (stream, count) in enumerate(zip(plan.streams, counts, strict=True)):
         kept = plan.late == "keep" and at in plan.shown
-        if count and stream.lateness_from == "default" and not kept:
+        if count and stream.lateness_from == "default" and not stream.lateness and not kept:
             yield Advice(
                 f"late {stream.name}",
                 f"rows of stream {stream.name!r} came late and were dropped: its lateness is 0 "
@@ -44,6 +44,12 @@ def late(plan: JoinPlan, counts: Sequence[int]) -> Iterator[Advice]:
                 "largest time seen a row may come; pass lateness= to wr.stream (lateness='0 "
                 "seconds' if this is what you want), or late='keep' to wr.join to see them",
             )
+
+
+def noticed(notices: Mapping[str, str]) -> Iterator[Advice]:
+    """What a bucket's join has found out of its streams, by their names."""
+    for name, text in notices.items():
+        yield Advice(f"input {name}", text)
 
 
 def ahead(stream: Stream, furthest: int, kept: bool) -> Advice:

@@ -22,12 +22,14 @@ from pyspark.sql import SparkSession
 
 from windrow.model import BEGINNING, END, WindrowError
 from windrow.spark import versions
-from windrow.spark.log import repair
+from windrow.spark.log import latest, repair
 from windrow.spark.log.directory import Directory, Entry
 from windrow.spark.tools import quiet
 
 #: Bytes of a row id in a delta.
 ROW_ID = 8
+#: And of what is another size.
+ROW_BYTES = {latest.KIND: latest.SEEN_BYTES}
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,14 @@ class Stored:
     def of(cls, directory: Directory, stream: int) -> Stored:
         """What a directory says of a stream."""
         chunks: list[Entry] = directory.of(stream)
-        flags = sum(delta.rows for delta in directory.deltas if delta.stream == stream)
+        mine = [delta for delta in directory.deltas if delta.stream == stream]
+        deltas = sum(delta.rows * ROW_BYTES.get(delta.kind, ROW_ID) for delta in mine)
         progress = directory.progress[stream]
         return cls(
             live=directory.live[stream],
             rows=sum(chunk.rows for chunk in chunks),
             chunks=len(chunks),
-            bytes=sum(chunk.bytes for chunk in chunks) + ROW_ID * flags,
+            bytes=sum(chunk.bytes for chunk in chunks) + deltas,
             oldest=min((chunk.oldest for chunk in chunks), default=None),
             newest=max((chunk.newest for chunk in chunks), default=None),
             progress=None if progress in (BEGINNING, END) else progress,
@@ -79,12 +82,27 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Remembered:
+    """What a bucket has found out of a stream, where memory follows the data.
+
+    `memory`: how many of its tuples are to stay; None: all, since it is not known yet.
+    """
+
+    scrambling: int
+    memory: int | None
+
+
+@dataclass(frozen=True)
 class KeptBucket:
-    """One bucket, by the id that Spark groups by; what is stored of each stream, by its name."""
+    """One bucket, by the id that Spark groups by; what is stored of each stream, by its name.
+
+    `remembered` is empty where windows say what stays.
+    """
 
     bucket: int
     batches: int
     stored: dict[str, Stored]
+    remembered: dict[str, Remembered]
 
 
 @dataclass(frozen=True)
@@ -92,8 +110,9 @@ class KeptStream:
     """A stream as the checkpoint knows it.
 
     `reach` is how far (µs) its tuples reach to later ones of the other stream: its window, or a
-    bound of `between`. A count window has `count` and `per` in its place. `repaired` is the time
-    to which its progress was last asked to be set back.
+    bound of `between`. A count window has `count` and `per` in its place, and memory that follows
+    the data has neither. `repaired` is the time to which its progress was last asked to be set
+    back.
     """
 
     name: str
@@ -110,12 +129,14 @@ class KeptStream:
 class KeptJoin:
     """One join of the query, by Spark's number of its operator. `all_buckets` is their number.
 
-    `warnings` point out progress that has run away.
+    `memory` is the strategy where memory follows the data. `warnings` point out progress that has
+    run away.
     """
 
     operator: int
     format: int
     kind: str
+    memory: str | None
     all_buckets: int
     streams: tuple[KeptStream, ...]
     buckets: tuple[KeptBucket, ...]
@@ -269,6 +290,7 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
             bucket,
             directory.batch,
             {name: Stored.of(directory, stream) for stream, name in enumerate(names)},
+            _remembered(directory),
         )
         for bucket, directory in directories
     )
@@ -280,11 +302,22 @@ def _join(operator: int, directories: Sequence[tuple[int, Directory]]) -> KeptJo
         operator=operator,
         format=first.format,
         kind=first.question["kind"],
+        memory=first.question["memory"],
         all_buckets=first.buckets,
         streams=streams,
         buckets=buckets,
         warnings=tuple(repair.advice(first, time.time_ns() // 1000)),
     )
+
+
+def _remembered(directory: Directory) -> dict[str, Remembered]:
+    """What memory that follows the data knows of each stream."""
+    join = directory.standing.get("join", {})
+    if directory.question["memory"] is None or not join:
+        return {}
+    figures = zip(join["scrambling"], join["memory"], strict=True)
+    found = [Remembered(scrambling, memory) for scrambling, memory in figures]
+    return dict(zip(directory.question["streams"], found, strict=True))
 
 
 def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
@@ -294,7 +327,7 @@ def _stream(directory: Directory, stream: int, total: Stored) -> KeptStream:
         name=asked["streams"][stream],
         key=None if key is None else tuple(key),
         time=time,
-        reach=None if window else directory.reaches[stream],
+        reach=None if window or asked["memory"] is not None else directory.reaches[stream],
         count=window[0] if window else None,
         per=window[1] if window else None,
         repaired=directory.repaired[stream],

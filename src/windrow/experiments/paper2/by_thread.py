@@ -19,12 +19,14 @@ SWF more than the join itself does in turns as short as these.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from windrow.experiments.frame import Panel
 from windrow.experiments.paper2 import common, driver
 from windrow.experiments.paper2.common import SCHEDULES, WINDOWS, Setup
 from windrow.experiments.paper2.driver import STREAMS, Loaded, Seconds, Sums
@@ -34,7 +36,7 @@ from windrow.workload.arrivals import MICROS
 
 
 @dataclass(frozen=True)
-class WallSetup:
+class ThreadSetup:
     """Streams as in `Setup`; `budget` stored tuples are scanned in a turn, `load` is LWO's.
 
     `scale`: windows are so many times as long. The median of `rounds` counts, since a machine's
@@ -83,11 +85,16 @@ class Timed:
         return float(np.mean(self.means))
 
 
-SETUP = WallSetup()
+SETUP = ThreadSetup()
+#: Where claims about it hold; the scale and the load are those of `SETUP`.
+WHERE = (
+    f"By the processor time of the join alone, with windows {SETUP.scale:g} times as long, at "
+    f"{SETUP.load:.0%} load"
+)
 
 
 @lru_cache(maxsize=64)
-def all_three(setup: WallSetup) -> dict[Schedule, Timed]:
+def all_three(setup: ThreadSetup) -> dict[Schedule, Timed]:
     """The three schedules, with the same arrivals at the same rate."""
     given = common.given(
         Setup(
@@ -114,7 +121,7 @@ def all_three(setup: WallSetup) -> dict[Schedule, Timed]:
 class _Turns:
     """A join that is fed with what has come."""
 
-    def __init__(self, start: Loaded, setup: WallSetup, schedule: Schedule) -> None:
+    def __init__(self, start: Loaded, setup: ThreadSetup, schedule: Schedule) -> None:
         self.given, self.setup = start.input, setup
         self.windows = setup.reaches
         self.join = driver.standing(start, dict.fromkeys(self.windows, 1), schedule)
@@ -164,6 +171,12 @@ class _Turns:
         return left
 
 
-def bursty(size: float, setup: WallSetup = SETUP) -> WallSetup:
+def bursty(size: float, setup: ThreadSetup = SETUP) -> ThreadSetup:
     """The same with bursts of this expected size."""
     return replace(setup, burst=size)
+
+
+def panel(x_label: str, x: Sequence[float], points: Sequence[Sequence[float]]) -> Panel:
+    """Average response times of the three schedules over something, of the join alone."""
+    title = f"Join alone, windows x {SETUP.scale:g}, {SETUP.load:.0%} load"
+    return replace(common.averages(x_label, x, points, title), basis="thread time")

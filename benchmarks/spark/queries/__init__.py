@@ -1,0 +1,1 @@
+"""Benchmarks of continuous queries on Spark: one shared join beside joins for each query."""
