@@ -9,8 +9,9 @@ late as its latest tuple, so how far S7 is ahead of S8 is how far the slowest in
 of the slowest of J2. A tuple of that input stands for as many results as the multiplicities of the
 others make, so the lag grows by as much; where S7 is behind, 0 bounds it.
 
-Rates are counted over the latest arrivals, and a ratio of two upper bounds is no bound. So this is
-for `MemoryManager.take`, again and again, and not a promise that makes results complete.
+Rates are counted over the latest arrivals, and a ratio of two upper bounds is no bound: where J1
+slows down, (9) does not tell. So a lag is the largest that there can be now, with all that has come
+since it was known. This is for `MemoryManager.take`, again and again, and no promise.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ class Upstream:
             return None
         which = mine - self.joins[one].start
         whole = math.prod(each.multiplicity for each in inputs)
-        ahead = pair.lag + (self.ordering.scrambling(its) if self.sorts else 0)
+        # What has come since the moment of that lag may have added to it.
+        ahead = pair.lag + pair.over + (self.ordering.scrambling(its) if self.sorts else 0)
         return max(0, ahead) * (whole // inputs[which].multiplicity)
 
     def _slowest(self, join: int) -> int | None:

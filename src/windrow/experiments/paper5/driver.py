@@ -12,8 +12,7 @@ A tuple's time is when it arrives, so the operator takes them in the order of ar
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,9 @@ from windrow import api, planning
 from windrow.api import local_join
 from windrow.model import CountWindow, DataMemory, JoinPlan
 from windrow.operators.arrivals import Mixture, Piece
-from windrow.operators.gate import spill, spilling
+from windrow.operators.gate.delayed import Delayed
+from windrow.operators.gate.spill import Queueing
+from windrow.operators.gate.spilling import Spilling
 from windrow.operators.join.oblivious import ObliviousJoin
 from windrow.workload.arrivals import MICROS
 
@@ -37,7 +38,7 @@ Before = Callable[[int, ObliviousJoin], None]
 STEP = 0.1
 #: Tuples of a block on disk, and C, which are read ahead. The library's are made for streams that
 #: are a hundred times as fast: all that lags here would fit a block that is being filled.
-BLOCK, AHEAD = 64, 64
+QUEUEING = Queueing(64, 64)
 #: The manager looks again after so many arrivals, however many steps a look takes.
 EACH, NO_MATTER = 10, 1 << 40
 
@@ -98,19 +99,7 @@ def run(
     ]  # fmt: skip
     plan = planning.plan(*streams, memory="window" if memory is None else memory)
     times = [micros(table) for table in tables]
-    with small_blocks():
-        return _Driver(plan, times, span or span_of(tables), eager).go(step, before)
-
-
-@contextmanager
-def small_blocks() -> Iterator[None]:
-    """Let what waits on disk do so in blocks that fit these streams."""
-    usual = spill.BLOCK, spilling.AHEAD
-    spill.BLOCK, spilling.AHEAD = BLOCK, AHEAD
-    try:
-        yield
-    finally:
-        spill.BLOCK, spilling.AHEAD = usual
+    return _Driver(plan, times, span or span_of(tables), eager).go(step, before)
 
 
 def span_of(tables: Sequence[pa.Table]) -> tuple[int, int]:
@@ -154,6 +143,10 @@ class _Driver:
         #: Streams come by their own clock, and disks take the time that they take.
         self.now = 0.0
         self.join = local_join(plan, clock=lambda: self.now + time.perf_counter())
+        gate = self.join.gate
+        for delay in gate.delays if isinstance(gate, Delayed) else ():
+            if isinstance(delay, Spilling):
+                delay.queue_by(QUEUEING)
         stage = self.join.join
         self.manager = stage if isinstance(stage, ObliviousJoin) else None
         if self.manager is not None and eager:
