@@ -104,14 +104,14 @@ class Upstream:
         return max(0, ahead) * (whole // inputs[which].multiplicity)
 
     def _slowest(self, join: int) -> int | None:
-        """The input that runs behind the others."""
+        """The input that runs behind the others, by the largest lags that there can be now."""
         streams = self.joins[join]
         lags = []
         for i in streams:
             pairs = [self.ordering.pair(i, j) if j != i else None for j in streams]
             if any(pair is None for j, pair in zip(streams, pairs, strict=True) if j != i):
                 return None
-            lags.append([0 if pair is None else pair.lag for pair in pairs])
+            lags.append([0 if pair is None else pair.lag + pair.over for pair in pairs])
         return streams.start + slowest(lags)
 
     def memory(self, names: Sequence[str]) -> DataMemory:
