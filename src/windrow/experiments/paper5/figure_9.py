@@ -51,8 +51,9 @@ class Buffer:
         return float(self.waiting.sum() / max(self.stored.sum(), 1))
 
     def level(self, between: tuple[int, int]) -> float:
-        """The average over some seconds."""
-        return float(self.stored[slice(*between)].mean())
+        """The average over some seconds; 0 where there are none."""
+        part = self.stored[slice(*between)]
+        return float(part.sum() / max(len(part), 1))
 
 
 def run(progress: Progress, setup: Setup = SETUP) -> Outcome:
