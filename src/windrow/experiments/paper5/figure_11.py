@@ -26,7 +26,8 @@ from windrow.experiments.paper5.common import PAPER, Setup
 from windrow.experiments.paper5.driver import Trace
 from windrow.model import Strategy
 
-SETUP = Setup()
+#: A minute has the congestion and what comes of it.
+SETUP = Setup(seconds=60)
 Join = Strategy | Literal["window"]
 NAMES: dict[Join, str] = {
     "window": "W-Join",
