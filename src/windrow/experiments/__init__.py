@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.experiments import paper1, paper2, paper3, paper4
+from windrow.experiments import paper1, paper2, paper3, paper4, paper5
 from windrow.experiments.frame import Experiment, id_order
 from windrow.model import WindrowError
 
@@ -17,6 +17,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *paper2.FIGURES,
     *paper3.FIGURES,
     *paper4.FIGURES,
+    *paper5.FIGURES,
 )
 
 

@@ -95,6 +95,10 @@ class MemoryManager(Ordering):
         self._fixed = np.array([self._fixed_memory(each) for each in streams], np.int64)
         self._scratch = np.empty(0, np.int64)
 
+    def attend(self, least: int, steps: int) -> None:
+        """Look after so many arrivals, and after one for so many of the steps of a look."""
+        self._own["whole"][[kernel.LEAST, kernel.STEPS]] = least, steps
+
     def limit_to(self, most: Sequence[int]) -> None:
         """Let no stream store more tuples than this."""
         self._limit[:] = most
