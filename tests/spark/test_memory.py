@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions
 from rich.console import Console
 
 import windrow as wr
@@ -156,8 +157,11 @@ def test_a_key_that_is_not_ordered_is_warned_of_once(files):
 
 def test_a_watermark_is_a_lateness_that_is_given(files):
     write(files, BATCHES[:1])
-    marked = files.stream("a").withWatermark("t", "2 seconds")
-    sides = streams_of([marked, files.stream("b")])
+    # Spark has watermarks on instants only.
+    one, two = (
+        files.stream(name).withColumn("t", functions.col("t").cast("timestamp")) for name in "ab"
+    )
+    sides = streams_of([one.withWatermark("t", "2 seconds"), two])
     plan = wr.plan(*sides, memory="data")
     assert [stream.lateness for stream in plan.streams] == [2_000_000, LARGEST_MICROS]
 
