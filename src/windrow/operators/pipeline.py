@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from windrow.model import JoinPlan, Metrics
 from windrow.operators import figures
 from windrow.operators.admit import Admitted
 from windrow.operators.arrivals import Arrivals, Mixture, Piece, Result, Rows
-from windrow.operators.build import join_of
-from windrow.operators.gate import gate_of
+from windrow.operators.build import Join, join_of
+from windrow.operators.gate import Gate, gate_of
 from windrow.operators.keys import narrowed
 from windrow.operators.payload import Payload
 from windrow.operators.progress import Progress, of_the_others
@@ -55,8 +56,10 @@ class Pipeline:
         self.names = [stream.name for stream in plan.streams]
         self.progress = [Progress(stream.lateness) for stream in plan.streams]
         self.gate = gate_of(plan, clock, payloads)
-        self.join = join_of(plan, payloads, layout, logged, lambda stream: self.gate.rows(stream))
-        self.results = results_of(plan, payloads, self._promised, logged, open_blob, self.join)
+        # A stage that knew the pipeline would keep all its rows until garbage is collected.
+        self.join = join_of(plan, payloads, layout, logged, self.gate.rows)
+        promised = partial(_promised, self.gate, self.join)
+        self.results = results_of(plan, payloads, promised, logged, open_blob, self.join)
         self.stages: dict[str, Stage] = {
             "gate": self.gate,
             "join": self.join,
@@ -127,15 +130,6 @@ class Pipeline:
             for piece in self.join.process(passed):
                 yield from self.results.take(piece)
         yield from self.results.finish()
-
-    def _promised(self, before: int) -> list[tuple[Rows, Rows]]:
-        """By stream, rows and times of the punctuations before a time that act, or that wait."""
-        found = []
-        for stream, waiting in enumerate(self.gate.ends.arrivals()):
-            rows, ts = self.join.promised(stream, before)
-            rows, ts = np.concatenate([rows, waiting.row]), np.concatenate([ts, waiting.ts])
-            found.append((rows[ts < before], ts[ts < before]))
-        return found
 
     def _follow(self, idle: Sequence[bool]) -> None:
         """Raise idle streams to the slowest of the others."""
@@ -270,6 +264,16 @@ class Pipeline:
     def allocated(self) -> int:
         """The bytes of all stages' arrays, used or not."""
         return allocated(self.handover()[0])
+
+
+def _promised(gate: Gate, join: Join, before: int) -> list[tuple[Rows, Rows]]:
+    """By stream, rows and times of the punctuations before a time that act, or that wait."""
+    found = []
+    for stream, waiting in enumerate(gate.ends.arrivals()):
+        rows, ts = join.promised(stream, before)
+        rows, ts = np.concatenate([rows, waiting.row]), np.concatenate([ts, waiting.ts])
+        found.append((rows[ts < before], ts[ts < before]))
+    return found
 
 
 def output_schema(plan: JoinPlan) -> pa.Schema:

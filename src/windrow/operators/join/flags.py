@@ -70,7 +70,7 @@ class Flags:
         """Make room for these row ids, in any order, and for those to come; forget all others."""
         base, pinned = [], []
         for rows, end in zip(kept, self.ends, strict=True):
-            rows = np.unique(rows)
+            rows = distinct(rows)
             allowed = LEAST_STRETCH + IDS_PER_ROW * np.arange(len(rows), 0, -1)
             dense = np.flatnonzero(end - rows <= allowed)
             first = int(dense[0]) if len(dense) else len(rows)
@@ -162,3 +162,10 @@ class Flags:
         flags.base, flags.ends, flags.size = (list(facts[n]) for n in ("base", "ends", "size"))
         flags.bytes, flags.pinned = arrays["flags"], arrays["pinned"]
         return flags
+
+
+def distinct(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each once, ascending. They are nearly in order, so sorting them costs less than hashing."""
+    rows = np.sort(rows)
+    found: NDArray[np.int64] = rows[np.diff(rows, prepend=-1) != 0]
+    return found
