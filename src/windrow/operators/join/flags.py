@@ -166,6 +166,8 @@ class Flags:
 
 def distinct(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Each once, ascending. They are nearly in order, so sorting them costs less than hashing."""
+    if bool((rows[1:] > rows[:-1]).all()):
+        return rows
     rows = np.sort(rows)
     found: NDArray[np.int64] = rows[np.diff(rows, prepend=-1) != 0]
     return found
